@@ -12,7 +12,7 @@ from glsl_infer.cli import arguments, model_options, progress
 from glsl_infer.cli.terminal_text import print_result, say_warning
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support import files
-from glsl_infer.support.plain_text import sides
+from glsl_infer.support.plain_text import aligned, sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -264,9 +264,7 @@ def lines_of(model: Inspected) -> list[str]:
     """Return the table, then all problems, then the result of an export."""
     from glsl_infer.tools.inspect.layers import NEEDS_PICTURES
 
-    columns = [("layer", "kind", "shape", "runs", "becomes"), *map(_cells, model.rows)]
-    widths = [max(len(row[column]) for row in columns) for column in range(4)]
-    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]).rstrip() for row in columns]
+    lines = aligned([("layer", "kind", "shape", "runs", "becomes"), *map(_cells, model.rows)], left=5)
     counts = ", ".join(f"{count} {processor}" for processor, count in model.counts.items())
     lines += ["", f"{len(model.rows)} layers: {counts}"]
     if model.problems:

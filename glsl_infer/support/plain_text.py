@@ -49,6 +49,18 @@ def sides(shape: Iterable[int | None]) -> str:
     return "x".join("?" if size is None else str(size) for size in shape) or "1"
 
 
+def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Return the lines of a table: the first ``left`` columns flush left, the others flush right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return [
+        "  ".join(
+            text.ljust(width) if index < left else text.rjust(width)
+            for index, (text, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in rows
+    ]
+
+
 def cell(value: object) -> str:
     """Return the text of a CSV cell: one line, with an apostrophe before formulas; empty for None.
 

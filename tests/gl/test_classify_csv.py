@@ -46,6 +46,7 @@ def test_a_row_for_every_picture_and_the_same_numbers_as_json(tmp_path: Path, ca
     assert [Path(row["file"]).name for row in result] == [f"{index:05d}.png" for index in range(5)]
     assert [bool(row["error"]) for row in result] == [False, False, True, False, False]
     assert str(folder) not in result[2]["error"]
+    assert result[2]["label_1"] == result[2]["probability_2"] == ""
     assert main([*argv, "--json"]) == 2
     report = json.loads(capsys.readouterr().out)[0]["predictions"]
     assert [result[0]["label_1"], result[0]["label_2"]] == [entry["label"] for entry in report]

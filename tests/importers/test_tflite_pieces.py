@@ -36,6 +36,8 @@ def operators_behind(build: Build, tolerance: float = 2e-5) -> list[str]:
         (pieces.selu, ["selu"]),
         (pieces.celu, ["celu(1.5)"]),
         (pieces.mish, ["mish"]),
+        (pieces.soft_shrink, ["soft_shrink(0.75)"]),
+        (pieces.thresholded, ["threshold(0.25,-0.5)"]),
         (pieces.layer_norm, ["channel_norm"]),
         (pieces.rms_norm, ["channel_norm", "relu"]),
         (pieces.instance_norm, ["global_average_pool", "global_deviation", "map_norm"]),
@@ -221,7 +223,8 @@ def function(kind: str) -> Build:
 def chosen(kind: str) -> Build:
     def build(file: File, x: int) -> int:
         high = file.op("GREATER", [x, file.constant(0.2)], (1, 8, 6, 4), {"Greater": {}}, type_="BOOL")
-        other = file.constant(np.full((1, 8, 6, 4), -0.5)) if kind == "SELECT" else file.constant([-0.5, 0.0, 1.0, 2.0])
+        values = [-0.5, 0.0, 1.0, 2.0]
+        other = file.constant(np.resize(values, (1, 8, 6, 4)) if kind == "SELECT" else values)
         return file.op(kind, [high, x, other], (1, 8, 6, 4), {"Select" if kind == "SELECT" else "SelectV2": {}})
 
     return build

@@ -42,6 +42,21 @@ def celu(file: File, x: int) -> int:
     return two(file, "ADD", one(file, "RELU", x), left)
 
 
+def soft_shrink(file: File, x: int) -> int:
+    """Add a soft shrink as TensorFlow's converter writes it: ``zeros_like(x)`` is an array."""
+    above = file.op("GREATER", [x, file.constant(0.75)], MAP, {"Greater": {}}, type_="BOOL")
+    below = file.op("LESS", [x, file.constant(-0.75)], MAP, {"Less": {}}, type_="BOOL")
+    zeros = file.constant(np.zeros(MAP))
+    left = file.op("SELECT_V2", [below, two(file, "ADD", x, 0.75), zeros], MAP, {"SelectV2": {}})
+    return file.op("SELECT_V2", [above, two(file, "SUB", x, 0.75), left], MAP, {"SelectV2": {}})
+
+
+def thresholded(file: File, x: int) -> int:
+    """Add a threshold with an array of equal values."""
+    above = file.op("GREATER", [x, file.constant(0.25)], MAP, {"Greater": {}}, type_="BOOL")
+    return file.op("SELECT", [above, x, file.constant(np.full(MAP, -0.5))], MAP, {"Select": {}})
+
+
 def positions(file: File, x: int) -> int:
     """Add constants that differ by pixel: added, subtracted from, and as a divisor of one channel."""
     rng, (_, height, width, channels) = np.random.default_rng(4), file.shape(x)

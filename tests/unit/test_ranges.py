@@ -162,16 +162,18 @@ def test_few_images_leave_headroom_in_late_layers_relative_to_the_image_with_the
     factors = [expected_growth(observations(1.0, 1.0, 1.0), depth) for depth in (1, 8, 30)]
     assert 1.0 < factors[0] < 2.0 < factors[1] < factors[2] == MOST_GROWTH
     assert expected_growth(observations(1.0, 2.0, 2.0), 30) == pytest.approx(MOST_GROWTH / 2.0)
-    assert expected_growth(observations(1.0, 24.0, 24.0), 30) == 4.0  # the largest image can be an ordinary one
-    assert expected_growth(observations(1.0, 128.0, 128.0), 30) == pytest.approx(2.0)
+    assert expected_growth(observations(1.0, 16.0, 16.0), 30) == 4.0  # the largest image can be an ordinary one
+    assert expected_growth(observations(1.0, 32.0, 32.0), 30) == pytest.approx(2.0)
     assert expected_growth(observations(1.0, 1.0, 1e3), 30) == 1.0  # one image is wide enough, also for others
 
 
-def test_many_images_leave_headroom_unless_one_is_far_larger_than_the_others() -> None:
-    ordinary = [1.0] * (MANY - 1)
+def test_many_images_leave_headroom_if_they_differ_and_none_is_far_larger_than_the_others() -> None:
+    ordinary, larger = [1.0] * (MANY - 15), [3.0] * 14
     for depth in (30, None):  # None: a layer of an output
-        assert expected_growth(observations(*ordinary, 1.0), depth) == 2.0
-        assert expected_growth(observations(*ordinary, 0.0), depth) == 2.0  # one image is black
-        assert expected_growth(observations(*ordinary, 1e3), depth) == 1.0
-    assert expected_growth(observations(*ordinary, 12.0), 30) == pytest.approx(16.0 / 12.0)
-    assert 1.0 < expected_growth(observations(*ordinary, 1.0), 1) < 1.5  # pixels are bounded
+        assert expected_growth(observations(*ordinary, *larger, 3.0), depth) == 2.0
+        assert expected_growth(observations(*ordinary, *larger, 0.0), depth) == 2.0  # one image is black
+        assert expected_growth(observations(*ordinary, *larger, 1e3), depth) == 1.0
+        assert expected_growth(observations(*[1.0] * (MANY - 1), 1.1), depth) == 1.0  # the images are alike
+        assert expected_growth(observations(*[1.0] * (MANY - 1), 1.8), depth) == pytest.approx(1.5)
+    assert expected_growth(observations(*ordinary, *larger, 12.0), 30) == pytest.approx(16.0 / 12.0)
+    assert 1.0 < expected_growth(observations(*ordinary, *larger, 3.0), 1) < 1.5  # pixels are bounded

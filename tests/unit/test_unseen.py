@@ -176,7 +176,7 @@ def test_a_warning_about_few_images_that_differ_explains_the_bound() -> None:
     (warning,) = unseen.unseen_warnings(UnseenError((output,), (loss,), 12, held_out=True))
     assert "that 1 of 20 can exceed 5 % or a cosine similarity of 0.99" in warning
     assert "on 12 images (your images and altered copies) not used for the ranges" in warning
-    assert warning.endswith("give --images with more images, as varied as those that the network will get")
+    assert warning.endswith("give --images with 16 or more images, as varied as those that the network will get")
     assert "can exceed" not in unseen.unseen_warnings(with_error(0.2))[0]
 
 

@@ -118,15 +118,15 @@ def prepare(
     ranged, ranges, folds = assigned.graph, assigned.choices, assigned.folds
     wider = {**before.sixteen_bit, **assigned.wider}
     require_finite_ranges(ranged)
-    known = {name: bits for name, bits in precision.layers.items() if name in ranged.by_name}
+    requested_bits = {name: bits for name, bits in precision.layers.items() if name in ranged.by_name}
     learnt = {
         choice.layer: _range_of(ranged, choice.layer) for choice in ranges if choice.by.partition(" ")[0] in LEARNT
     }
     if before.sixteen is not None and by_itself and tolerance is None and budget is None:
-        chosen = precision_of_layers.stored(ranged, before.sixteen, known)
+        chosen = precision_of_layers.stored(ranged, before.sixteen, requested_bits)
         searches = False
     else:
-        chosen = precision_of_layers.choose(ranged, precision.bits, known, precision.numbers)
+        chosen = precision_of_layers.choose(ranged, precision.bits, requested_bits, precision.numbers)
     spent, cost_8bit = None, None
     runs: Runs | None = None
     dense: dict[str, tuple[Node, list[Node]]] = {}
@@ -152,7 +152,7 @@ def prepare(
             outputs = measured.errors(OnGpu(stored, folds), causes=False).outputs
             return max(output.badness for output in outputs)
 
-        samples = [(one.image, Fold() if one.fold is None else folds[one.fold]) for one in runs.samples]
+        samples = [(sample.image, Fold() if sample.fold is None else folds[sample.fold]) for sample in runs.samples]
         limits = Limits(enough, share=AUTO_SHARE, images=PICTURES_OF_FEW if len(pictures) < FEW else PICTURES)
         chosen, spent = spend(ranged, chosen, samples, limits, counted, badness)
     precise, fine = precision_of_layers.assign(ranged, chosen)
@@ -204,10 +204,10 @@ def require_possible_size(graph: Graph) -> None:
     if len(drawn) > MAX_LAYERS:
         raise ModelError(f"{len(drawn):,} layers; a model has at most {MAX_LAYERS:,}")
     for name, shape in graph.shapes.items():
-        numbers, ends = math.prod(shape), name in graph.output_layers or graph.by_name[name].operator.is_input
+        elements, ends = math.prod(shape), name in graph.output_layers or graph.by_name[name].operator.is_input
         most = MAX_RESULT if ends else MAX_TEXTURE_BYTES
-        if numbers > most:
-            raise ModelError.layer(name, f"{numbers:,} numbers", f"at most {most:,} are possible here")
+        if elements > most:
+            raise ModelError.layer(name, f"{elements:,} numbers", f"at most {most:,} are possible here")
 
 
 def require_stored_values(graph: Graph) -> None:
@@ -231,8 +231,8 @@ def require_stored_values(graph: Graph) -> None:
 def require_finite_ranges(graph: Graph) -> None:
     """Refuse layers with ranges or scales beyond float32, learnt from images or computed from weights."""
     for node in graph.nodes:
-        found = [node.attrs.get(key) for key in ("scales", "zeros", "scale")]
-        if not all(np.isfinite(np.asarray(numbers, np.float32)).all() for numbers in found if numbers is not None):
+        attributes = [node.attrs.get(key) for key in ("scales", "zeros", "scale")]
+        if not all(np.isfinite(np.asarray(values, np.float32)).all() for values in attributes if values is not None):
             raise too_large(node.name)
 
 

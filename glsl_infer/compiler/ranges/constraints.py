@@ -38,7 +38,7 @@ def put_together(graph: Graph, bits: Mapping[str, int]) -> dict[str, frozenset[s
     around = gutters(graph)
     stored: dict[str, int] = {}
     sources: dict[str, frozenset[str]] = {}  # the layers whose ranges a map's values have
-    found = {}
+    groups = {}
     for node in graph.nodes:
         operator = ops.get(node.op)
         keeps = operator.keeps_range and len(graph.shapes[node.name]) == 3 and bool(node.inputs)
@@ -48,8 +48,8 @@ def put_together(graph: Graph, bits: Mapping[str, int]) -> dict[str, frozenset[s
             sources[node.name] = frozenset[str]().union(*(sources[name] for name in node.inputs))
         drawn = around[node.name] and not isinstance(operator, ViewOperator)
         if stored[node.name] == 16 and drawn and len(sources[node.name]) > 1:
-            found[node.name] = sources[node.name]
-    return found
+            groups[node.name] = sources[node.name]
+    return groups
 
 
 def mixed_precision_joins(graph: Graph, bits: Mapping[str, int]) -> str | None:
@@ -68,11 +68,11 @@ def _goes_below(node: Node) -> bool:
 
 def shown_by(graph: Graph) -> set[str]:
     """Return the nodes that an output image shows, at most rearranged, and whose whole range it should keep."""
-    shown = _images(graph)
+    names = _images(graph)
     for node in reversed(graph.nodes):
-        if node.name in shown and ops.get(node.op).keeps_range:
-            shown.update(node.inputs)
-    return shown
+        if node.name in names and ops.get(node.op).keeps_range:
+            names.update(node.inputs)
+    return names
 
 
 def _images(graph: Graph) -> set[str]:

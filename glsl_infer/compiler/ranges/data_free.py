@@ -50,12 +50,12 @@ class Spread:
 
 def spreads(graph: Graph) -> dict[str, Spread]:
     """Return the distributions of an optimised graph's layers by name, without the layers of unknown distribution."""
-    found: dict[str, Spread] = {}
+    distributions: dict[str, Spread] = {}
     for node in graph.nodes:
-        spread = _of_input(graph, node) if node.operator.is_input else _of_layer(graph, node, found)
+        spread = _of_input(graph, node) if node.operator.is_input else _of_layer(graph, node, distributions)
         if spread is not None:
-            found[node.name] = spread
-    return found
+            distributions[node.name] = spread
+    return distributions
 
 
 def from_norms(graph: Graph) -> Mapping[str, Spread]:
@@ -73,25 +73,25 @@ def _of_input(graph: Graph, node: Node) -> Spread | None:
     return Spread((low + high) / 2.0, (high - low) / 12.0**0.5, low, high, from_norm=False)
 
 
-def _of_layer(graph: Graph, node: Node, found: Mapping[str, Spread]) -> Spread | None:
-    before = [found.get(name) for name in node.inputs]
+def _of_layer(graph: Graph, node: Node, distributions: Mapping[str, Spread]) -> Spread | None:
+    before = [distributions.get(name) for name in node.inputs]
     channels = graph.shapes[node.name][-1:]  # a tensor of the CPU can be a scalar without an axis
     if NORMAL in node.attrs and (len(node.attrs[NORMAL][0]),) == channels:
-        mean, deviation = (np.asarray(numbers, np.float64) for numbers in node.attrs[NORMAL])
+        mean, deviation = (np.asarray(statistics, np.float64) for statistics in node.attrs[NORMAL])
         others, from_norm = before[1:], True
     else:
-        known = [spread for spread in before if spread is not None]
-        if len(known) < len(before) or not known:
+        sources = [spread for spread in before if spread is not None]
+        if len(sources) < len(before) or not sources:
             return None
-        from_norm = any(spread.from_norm for spread in known)
+        from_norm = any(spread.from_norm for spread in sources)
         if ops.get(node.op).has_kernel:
-            mean, deviation = _of_products(node, known[0])
+            mean, deviation = _of_products(node, sources[0])
             others = before[1:]
         elif ops.get(node.op).adds:
-            mean, deviation = known[0].mean, known[0].deviation
+            mean, deviation = sources[0].mean, sources[0].deviation
             others = before[1:]
         else:
-            return _of_others(graph, node, known)
+            return _of_others(graph, node, sources)
     for other in others:
         if other is None:
             return None
@@ -119,20 +119,23 @@ def _of_others(graph: Graph, node: Node, before: list[Spread]) -> Spread | None:
     The maps have the mean, the mean plus or minus a deviation, and the limits of the inputs.
     """
 
-    def made(numbers: list[Numbers]) -> Numbers:
-        maps = [np.broadcast_to(one, graph.shapes[name]).astype(np.float32) for one, name in zip(numbers, node.inputs)]
+    def results(constants: list[Numbers]) -> Numbers:
+        maps = [
+            np.broadcast_to(constant, graph.shapes[name]).astype(np.float32)
+            for constant, name in zip(constants, node.inputs)
+        ]
         values = np.asarray(node.operator.reference(node, maps), np.float64)
         return values.reshape(-1, values.shape[-1])
 
     try:
-        middle = made([one.mean for one in before])
-        moved = [made([one.mean + sign * one.deviation for one in before]) for sign in (-1.0, 1.0)]
-        ends = [made([one.low for one in before]), made([one.high for one in before])]
+        middle = results([source.mean for source in before])
+        moved = [results([source.mean + sign * source.deviation for source in before]) for sign in (-1.0, 1.0)]
+        ends = [results([source.low for source in before]), results([source.high for source in before])]
     except (GlslInferError, ValueError, IndexError):
         return None
     deviation = np.abs(moved[1] - moved[0]).max(axis=0) / 2.0
     low, high = np.minimum(*ends).min(axis=0), np.maximum(*ends).max(axis=0)
-    return Spread(middle.mean(axis=0), deviation, low, high, from_norm=any(one.from_norm for one in before))
+    return Spread(middle.mean(axis=0), deviation, low, high, from_norm=any(source.from_norm for source in before))
 
 
 def _behind(function: Activation, mean: Numbers, deviation: Numbers, *, from_norm: bool) -> Spread:

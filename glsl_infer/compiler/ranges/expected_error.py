@@ -81,14 +81,14 @@ def least_error_range(seen: Sequence[Observation], low: float, high: float, *, c
         common: give all channels the same zero point, because a gutter has one colour.
         equal: give all channels the same zero point and the same scale.
     """
-    lowest = min(max(float(np.min([one.low for one in seen])), low), 0.0)
-    highest = max(min(float(np.max([one.high for one in seen])), high), 0.0)
+    lowest = min(max(float(np.min([image.low for image in seen])), low), 0.0)
+    highest = max(min(float(np.max([image.high for image in seen])), high), 0.0)
     scales, zeros = _candidates(lowest, highest, low, high)
-    last = max(one.first + one.shares.shape[2] for one in seen) + ROOM * STEPS
+    last = max(image.first + image.shares.shape[2] for image in seen) + ROOM * STEPS
     edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
     tails = [_tails(seen, side, last) for side in range(2)]
-    moved = np.stack([one.moved for one in seen])
-    energy = np.stack([one.energy for one in seen]).mean(axis=1)
+    moved = np.stack([image.moved for image in seen])
+    energy = np.stack([image.energy for image in seen]).mean(axis=1)
     # If most images are black, the median is 0. If all are, any weight will do.
     energy = np.maximum(energy, max(0.01 * np.median(energy), 1e-6 * energy.max()) or 1.0)
     floor, weights = NOISE * energy, 1.0 / energy
@@ -101,17 +101,17 @@ def least_error_range(seen: Sequence[Observation], low: float, high: float, *, c
         rounded = weights @ moved
         errors = np.empty((len(rounded), len(zeros), len(scales)), np.float32)
         for first in range(0, len(rounded), CHUNK):
-            part = slice(first, first + CHUNK)
-            cut = _at(summed[0][part], edges, above, high) + _at(summed[1][part], edges, below, -low)
-            errors[part] = rounded[part, None, None] * step + SATURATION * cut
+            channels = slice(first, first + CHUNK)
+            cut = _at(summed[0][channels], edges, above, high) + _at(summed[1][channels], edges, below, -low)
+            errors[channels] = rounded[channels, None, None] * step + SATURATION * cut
         zero, scale = _least(errors, common=common, equal=equal)
         zero, scale = np.broadcast_to(zero, len(rounded)), np.broadcast_to(scale, len(rounded))
         ends = above[zero, scale], below[zero, scale]
         beyond = [_each(side, edges, end, limit) for side, end, limit in zip(tails, ends, (high, -low))]
         cut = beyond[0] + beyond[1]
         weights = 1.0 / (floor + (moved * step[scale] + SATURATION * cut).mean(axis=1))
-    found = np.maximum(scales[scale], NARROWEST * scales[scale].max()).astype(np.float32)
-    return Range(compact([float(one) for one in found]), compact([float(one) for one in zeros[zero]]))
+    widths = np.maximum(scales[scale], NARROWEST * scales[scale].max()).astype(np.float32)
+    return Range(compact([float(width) for width in widths]), compact([float(point) for point in zeros[zero]]))
 
 
 @dataclass(frozen=True)
@@ -133,10 +133,10 @@ class Shares:
 
 def shares_of(seen: Sequence[Observation]) -> Shares:
     """Return the clipped energy of observed images for all ends on the grid."""
-    last = max(one.first + one.shares.shape[2] for one in seen) + 1
+    last = max(image.first + image.shares.shape[2] for image in seen) + 1
     edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
     tails = _tails(seen, 0, last, like=False), _tails(seen, 1, last, like=False)
-    return Shares(edges, tails, np.stack([one.high for one in seen]), np.stack([one.low for one in seen]))
+    return Shares(edges, tails, np.stack([image.high for image in seen]), np.stack([image.low for image in seen]))
 
 
 def ends_cut(shares: Shares, above: Array, below: Array, low: float, high: float) -> Array:
@@ -175,8 +175,8 @@ def _least(errors: NDArray[np.float32], *, common: bool, equal: bool) -> tuple[N
     """Return the indices of zero points and scales, for each channel or for all."""
     if equal:
         total = errors.sum(axis=0)
-        places = np.unravel_index(int(total.argmin()), total.shape)
-        return np.array([int(places[0])]), np.array([int(places[1])])
+        cell = np.unravel_index(int(total.argmin()), total.shape)
+        return np.array([int(cell[0])]), np.array([int(cell[1])])
     scale = errors.argmin(axis=2)
     best = errors.min(axis=2)
     zero = np.full(len(best), best.sum(axis=0).argmin()) if common else best.argmin(axis=1)
@@ -198,22 +198,23 @@ def _tails(seen: Sequence[Observation], side: int, last: int, *, like: bool = Tr
     others = _others(len(seen), count) if like else None
     middle = 2.0 ** ((np.arange(last - 1, first - 1, -1) + 0.5) / STEPS - OCTAVES)
     edges = 2.0 ** (np.arange(last - 1, first - 1, -1) / STEPS - OCTAVES)
-    for number, one in enumerate(seen):  # one image after another: its shares fit into a CPU cache
-        kept = one.shares[side]
-        begin = min(max(first - one.first, 0), kept.shape[1])  # all shares of a dark image can be below the first end
-        if not kept[:, begin:].any():  # for example the negative side after a ReLU
+    for index, image in enumerate(seen):  # one image after another: its shares fit into a CPU cache
+        histogram = image.shares[side]
+        # All shares of a dark image can be below the first end.
+        begin = min(max(first - image.first, 0), histogram.shape[1])
+        if not histogram[:, begin:].any():  # for example the negative side after a ReLU
             continue
-        place = one.first + begin - first
+        start = image.first + begin - first
         shares = np.zeros(tails.shape[1:])
-        shares[:, place : place + kept.shape[1] - begin] = kept[:, begin:]
+        shares[:, start : start + histogram.shape[1] - begin] = histogram[:, begin:]
         if others is not None:
             shares = shares @ others
         # From the last end down, because cumulative sums are fastest along memory.
         shares = np.ascontiguousarray(shares[:, ::-1])
-        none, one_, two = (np.cumsum(shares * middle**power, axis=-1) for power in range(3))
-        two -= 2.0 * edges * one_
-        two += edges**2 * none
-        tails[number] = np.maximum(two, 0.0, out=two)[:, ::-1]
+        count_beyond, sum_beyond, squares_beyond = (np.cumsum(shares * middle**power, axis=-1) for power in range(3))
+        squares_beyond -= 2.0 * edges * sum_beyond
+        squares_beyond += edges**2 * count_beyond
+        tails[index] = np.maximum(squares_beyond, 0.0, out=squares_beyond)[:, ::-1]
     return tails
 
 
@@ -222,19 +223,19 @@ def _others(pictures: int, count: int) -> Array:
 
     Each size spreads to larger and smaller ones by a normal distribution of the logarithm.
     """
-    places = np.arange(count)
+    sizes = np.arange(count)
     width = SPREAD * pictures**-0.5 * STEPS / np.log(2.0)
-    reach = np.exp(-0.5 * ((places - places[:, None]) / width) ** 2)
-    made: Array = reach / reach.sum(axis=1, keepdims=True)
-    return made
+    reach = np.exp(-0.5 * ((sizes - sizes[:, None]) / width) ** 2)
+    matrix: Array = reach / reach.sum(axis=1, keepdims=True)
+    return matrix
 
 
 def _place(edges: Array, ends: Array) -> tuple[NDArray[np.int64], Array]:
     """Return the positions of ends in the grid: the index below, and the fraction beyond it."""
-    place = np.log2(np.maximum(ends, edges[0]) / edges[0]) * STEPS
-    place = np.clip(place, 0.0, len(edges) - 1.001)
-    whole = place.astype(np.int64)
-    return whole, place - whole
+    position = np.log2(np.maximum(ends, edges[0]) / edges[0]) * STEPS
+    position = np.clip(position, 0.0, len(edges) - 1.001)
+    whole = position.astype(np.int64)
+    return whole, position - whole
 
 
 def _at(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
@@ -247,8 +248,8 @@ def _each(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
     """Return tails (images, channels, grid) interpolated at an end for each channel, (images, channels)."""
     whole, share = _place(edges, ends)
     channel = np.arange(len(ends))
-    found = tails[:, channel, whole] * (1.0 - share) + tails[:, channel, whole + 1] * share
-    return np.where(ends >= limit * NEARLY, 0.0, found)
+    energy = tails[:, channel, whole] * (1.0 - share) + tails[:, channel, whole + 1] * share
+    return np.where(ends >= limit * NEARLY, 0.0, energy)
 
 
 @dataclass(frozen=True)
@@ -274,7 +275,7 @@ def others(seen: Sequence[Observation], parts: int) -> list[Sequence[Observation
     if len(seen) == 1:
         return [[replace(seen[0], low=seen[0].low / GROWTH, high=seen[0].high / GROWTH)]] * parts
     return [
-        [one for index, one in enumerate(seen) if part_of(index, len(seen), parts) != part] for part in range(parts)
+        [image for index, image in enumerate(seen) if part_of(index, len(seen), parts) != fold] for fold in range(parts)
     ]
 
 
@@ -292,10 +293,10 @@ def best_method(ways: Mapping[str, Way], seen: Sequence[Observation], low: float
         return first
     errors = {name: 0.0 for name in ways}
     for fold in range(FOLDS):
-        out, rest = seen[fold::FOLDS], [one for index, one in enumerate(seen) if index % FOLDS != fold]
-        shares = shares_of(out)
+        held_out, learning = seen[fold::FOLDS], [image for index, image in enumerate(seen) if index % FOLDS != fold]
+        shares = shares_of(held_out)
         for name, way in ways.items():
-            errors[name] += _error(way(rest), out, shares, low, high) / FOLDS
+            errors[name] += _error(way(learning), held_out, shares, low, high) / FOLDS
     least = min(errors, key=lambda name: errors[name])
     return least if errors[least] < errors[first] - CLEAR else first
 
@@ -304,7 +305,7 @@ def _error(chosen: Range, seen: Sequence[Observation], shares: Shares, low: floa
     """Return the mean logarithm of the error of a range on some images."""
     channels = len(seen[0].low)
     scales, zeros = per_channel(chosen.scales, channels), per_channel(chosen.zeros, channels)
-    moved: NDArray[np.float64] = np.stack([one.moved for one in seen])
+    moved: NDArray[np.float64] = np.stack([image.moved for image in seen])
     cut = ends_cut(shares, scales * (255.0 - zeros) / 255.0, scales * zeros / 255.0, low, high)
     total = (moved * (scales / 255.0) ** 2 / 12.0 + SATURATION * cut).mean(axis=1)
     return float(np.log(total + 1e-30).mean())

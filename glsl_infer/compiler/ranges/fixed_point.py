@@ -76,21 +76,21 @@ def split_dense(graph: Graph, before: dict[str, tuple[Node, list[Node]]] | None 
         graph: a graph with ranges.
         before: cache of split dense nodes, for graphs that differ in other nodes; it is updated.
     """
-    known = {} if before is None else before
+    cache = {} if before is None else before
     nodes: list[Node] = []
     for node in graph.nodes:
         if not ops.get(node.op).staged:
             nodes.append(node)
             continue
-        if node.name not in known or not _alike(known[node.name][0], node):
-            known[node.name] = node, _split(node)
-        nodes += known[node.name][1]
+        if node.name not in cache or not _alike(cache[node.name][0], node):
+            cache[node.name] = node, _split(node)
+        nodes += cache[node.name][1]
     return graph.rebuilt(nodes)
 
 
-def _alike(one: Node, other: Node) -> bool:
+def _alike(first: Node, other: Node) -> bool:
     """Return whether two dense nodes of one name have the same stages."""
-    ends = [(node.inputs, node.attrs["activation"], *map(id, node.weights.values())) for node in (one, other)]
+    ends = [(node.inputs, node.attrs["activation"], *map(id, node.weights.values())) for node in (first, other)]
     return ends[0] == ends[1]
 
 
@@ -134,8 +134,8 @@ def assign_scales(
 
 
 def _largest(graph: Graph, names: Sequence[str], pictures: Sequence[Inputs]) -> dict[str, float]:
-    found = observed.extremes(graph, names, pictures) if names and pictures else {}
-    return {name: float(max(np.abs(low).max(), np.abs(high).max())) for name, (low, high) in found.items()}
+    extremes = observed.extremes(graph, names, pictures) if names and pictures else {}
+    return {name: float(max(np.abs(low).max(), np.abs(high).max())) for name, (low, high) in extremes.items()}
 
 
 def _choose(layer: str, bound: float, seen: float | None, ample: float | None, unit: float) -> ScaleChoice:

@@ -38,33 +38,34 @@ def widen_ranges(
         The graph, and the choices with those of the changed layers replaced.
     """
     distinguishable = distinguishable_intervals(graph)
-    found: dict[str, Range] = {}
+    wide: dict[str, Range] = {}
     below: set[str] = set()  # layers whose range can exceed the values of their function
     for node in graph.nodes:
         if node.attrs.get("bits") == 16 and node.name in wider:
-            found[node.name] = widened(node, wider[node.name], distinguishable[node.name])
+            wide[node.name] = widened(node, wider[node.name], distinguishable[node.name])
     for group in _groups(graph):
-        one_by_one = [found.get(name) or _own(graph.by_name[name]) for name in group]
-        if len({zero for one in one_by_one for zero in one.zeros}) > 1:
-            found.update(zip(group, _with_one_zero(one_by_one)))
+        separate = [wide.get(name) or _own(graph.by_name[name]) for name in group]
+        if len({zero for layer in separate for zero in layer.zeros}) > 1:
+            wide.update(zip(group, _with_one_zero(separate)))
             below.update(group)
     nodes: dict[str, Node] = {}
     ranges: dict[str, Range] = {}
     for node in graph.nodes:
-        made = node
-        if node.name in found:
-            made = node.with_attrs(scales=found[node.name].scales, zeros=found[node.name].zeros)
-            made = made.with_activation(_in_text(made.activation)) if node.name in below else made
+        widened_node = node
+        if node.name in wide:
+            widened_node = node.with_attrs(scales=wide[node.name].scales, zeros=wide[node.name].zeros)
+            if node.name in below:
+                widened_node = widened_node.with_activation(_in_text(node.activation))
         elif node.attrs.get("bits") == 16 and ops.get(node.op).keeps_range and "scales" in ops.get(node.op).attrs:
-            kept = ranges[node.inputs[0]]  # also if the input only reorders another layer's channels
-            made = node.with_attrs(scales=kept.scales, zeros=kept.zeros)
-        nodes[node.name] = made
+            input_range = ranges[node.inputs[0]]  # also if the input only reorders another layer's channels
+            widened_node = node.with_attrs(scales=input_range.scales, zeros=input_range.zeros)
+        nodes[node.name] = widened_node
         if len(graph.shapes[node.name]) == 3 and "scale" not in ops.get(node.op).attrs:
-            ranges[node.name] = range_of(graph, made, ranges)
+            ranges[node.name] = range_of(graph, widened_node, ranges)
     changed = {
-        one.layer: choice_of(one.layer, found[one.layer], "maximum" if one.layer in wider else one.by)
-        for one in choices
-        if one.layer in found
+        line.layer: choice_of(line.layer, wide[line.layer], "maximum" if line.layer in wider else line.by)
+        for line in choices
+        if line.layer in wide
     }
     return graph.rebuilt(nodes.values()), tuple(changed.get(choice.layer, choice) for choice in choices)
 
@@ -94,8 +95,8 @@ def _groups(graph: Graph) -> list[list[str]]:
     bits = {node.name: node.attrs["bits"] for node in graph.nodes if "bits" in node.attrs}
     groups: list[frozenset[str]] = []
     for more in put_together(graph, bits).values():
-        met = [one for one in groups if one & more]
-        groups = [one for one in groups if not one & more] + [more.union(*met)]
+        overlapping = [group for group in groups if group & more]
+        groups = [group for group in groups if not group & more] + [more.union(*overlapping)]
     return [sorted(group) for group in groups]
 
 
@@ -112,8 +113,8 @@ def _own(node: Node) -> Range:
 
 def _with_one_zero(ranges: Sequence[Range]) -> list[Range]:
     """Return ranges with a common zero point to cover the given ones, each with one scale for all its channels."""
-    ends = [one.ends(max(len(one.scales), len(one.zeros))) for one in ranges]
+    ends = [layer.ends(max(len(layer.scales), len(layer.zeros))) for layer in ranges]
     low, high = (np.array([pick(end[which]) for end in ends]) for which, pick in ((0, np.min), (1, np.max)))
-    one = covering_range(low, high, common=True, equal=False, headroom=1.0)
-    scales = np.broadcast_to(np.array(one.scales, np.float32), len(ranges))
-    return [Range((float(scale),), one.zeros) for scale in scales]
+    covering = covering_range(low, high, common=True, equal=False, headroom=1.0)
+    scales = np.broadcast_to(np.array(covering.scales, np.float32), len(ranges))
+    return [Range((float(scale),), covering.zeros) for scale in scales]

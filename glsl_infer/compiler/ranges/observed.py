@@ -40,14 +40,14 @@ def extremes(
         }
 
     seen: dict[str, Extremes] = {}
-    for found in parallel_map(ends, pictures):
-        for name, (low, high) in found.items():
+    for result in parallel_map(ends, pictures):
+        for name, (low, high) in result.items():
             before = seen.get(name, (low, high))
             seen[name] = np.minimum(low, before[0]), np.maximum(high, before[1])
     if percentile >= 100.0:
         return seen
     counts = {name: np.zeros((len(low), BINS), np.int64) for name, (low, _) in seen.items()}
-    for name, values in (found for picture in pictures for found in _values(graph, names, picture)):
+    for name, values in (result for picture in pictures for result in _values(graph, names, picture)):
         low, high = seen[name]
         span = np.where(high > low, high - low, 1.0)
         bins = np.clip(((values - low) / span * BINS).astype(np.int64), 0, BINS - 1)
@@ -97,10 +97,10 @@ def _places() -> NDArray[np.intp]:
     upper = np.arange(2**15, dtype=np.uint32)
     with np.errstate(all="ignore"):
         middle = ((upper << 16) + 0x8000).view(np.float32).astype(np.float64)
-        places = np.floor(np.log2(middle) * STEPS) + OCTAVES * STEPS
-    places = np.clip(np.nan_to_num(places, nan=0, posinf=SIZES - 1), 0, SIZES - 1).astype(np.intp)
-    places[0] = 2 * SIZES
-    return np.concatenate([places, np.where(places == 2 * SIZES, places, places + SIZES)])
+        bins = np.floor(np.log2(middle) * STEPS) + OCTAVES * STEPS
+    bins = np.clip(np.nan_to_num(bins, nan=0, posinf=SIZES - 1), 0, SIZES - 1).astype(np.intp)
+    bins[0] = 2 * SIZES
+    return np.concatenate([bins, np.where(bins == 2 * SIZES, bins, bins + SIZES)])
 
 
 PLACES = _places()
@@ -144,15 +144,15 @@ def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) ->
         }
 
     seen: dict[str, list[Observation]] = {name: [] for name in names}
-    for found in parallel_map(shown_by, pictures):
-        for name, one in found.items():
-            seen[name].append(one)
+    for observations in parallel_map(shown_by, pictures):
+        for name, observation in observations.items():
+            seen[name].append(observation)
     return seen
 
 
 def extremes_of(seen: Sequence[Observation]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the lowest and the highest value of every channel, (channels,) each, over all images."""
-    return np.stack([one.low for one in seen]).min(axis=0), np.stack([one.high for one in seen]).max(axis=0)
+    return np.stack([image.low for image in seen]).min(axis=0), np.stack([image.high for image in seen]).max(axis=0)
 
 
 def share_beyond(seen: Observation, chosen: Range) -> float:
@@ -175,16 +175,16 @@ def _shown(values: NDArray[np.float32]) -> Observation:
     counts, energy = np.zeros(channels * width, np.int64), np.zeros(channels)
     rows = max(AT_A_TIME, channels * width) // channels
     for first in range(0, pixels, rows):
-        part = values[first : first + rows]
-        places = PLACES.take(part.view(np.uint16).reshape(-1, channels, 2)[..., 1])
-        places += offsets
-        counts += np.bincount(places.ravel(), minlength=len(counts))
-        exact = part.astype(np.float64)
+        block = values[first : first + rows]
+        bins = PLACES.take(block.view(np.uint16).reshape(-1, channels, 2)[..., 1])
+        bins += offsets
+        counts += np.bincount(bins.ravel(), minlength=len(counts))
+        exact = block.astype(np.float64)
         energy += np.square(exact, out=exact).sum(axis=0)
     counts = counts.reshape(channels, width)
     both = np.stack([counts[:, :SIZES], counts[:, SIZES : 2 * SIZES]])
-    met = np.flatnonzero(both.any(axis=(0, 1)))
-    end = int(met[-1]) + 1 if len(met) else DEEP * STEPS
+    occupied = np.flatnonzero(both.any(axis=(0, 1)))
+    end = int(occupied[-1]) + 1 if len(occupied) else DEEP * STEPS
     first = max(end - DEEP * STEPS, 0)
     low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)
     return Observation(

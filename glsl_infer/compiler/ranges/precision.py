@@ -73,9 +73,9 @@ def choose(
     Raises:
         InputError: an unknown precision, or a layer without support for its bits.
     """
-    for given in (precision, *map(str, precision_for.values())):
-        if given not in (PRECISIONS if given == precision else (EIGHT, SIXTEEN)):
-            raise InputError(f"precision '{given}'; choose one of {', '.join(PRECISIONS)}")
+    for value in (precision, *map(str, precision_for.values())):
+        if value not in (PRECISIONS if value == precision else (EIGHT, SIXTEEN)):
+            raise InputError(f"precision '{value}'; choose one of {', '.join(PRECISIONS)}")
     possible = possible_layers(graph)
     problems = [
         InputError(f"layer '{name}' cannot be stored in 16 bits: {_why_not(graph, graph.by_name[name])}")
@@ -130,15 +130,15 @@ def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[
         rises = all(maker in possible and fixed.get(maker, "") is not None for maker in makers)
         for maker in makers:
             fixed[maker] = (fixed.get(maker) or PrecisionChoice(maker, WITH_OTHERS)) if rises else None
-    nodes, made = [], []
+    nodes, choices = [], []
     whole = work(graph)
     for node in graph.nodes:
-        known = "bits" in node.operator.attrs
-        nodes.append(node.with_attrs(bits=bits[node.name]) if known else node)
-        if known and bits[node.name] == 16:
+        has_bits = "bits" in node.operator.attrs
+        nodes.append(node.with_attrs(bits=bits[node.name]) if has_bits else node)
+        if has_bits and bits[node.name] == 16:
             choice = fixed.get(node.name) or PrecisionChoice(node.name, WITH_OTHERS)
-            made.append(replace(choice, added=added(graph, node) / whole))
-    return graph.rebuilt(nodes), tuple(made)
+            choices.append(replace(choice, added=added(graph, node) / whole))
+    return graph.rebuilt(nodes), tuple(choices)
 
 
 def joined_layers(graph: Graph) -> dict[str, frozenset[str]]:
@@ -146,20 +146,20 @@ def joined_layers(graph: Graph) -> dict[str, frozenset[str]]:
     groups = {node.name: frozenset([node.name]) for node in graph.nodes}
     for node in graph.nodes:
         if _joins(node):
-            one = frozenset().union(*(groups[maker] for name in node.inputs for maker in _makers(graph, name)))
-            groups.update(dict.fromkeys(one, one))
+            group = frozenset().union(*(groups[maker] for name in node.inputs for maker in _makers(graph, name)))
+            groups.update(dict.fromkeys(group, group))
     return groups
 
 
 def followers(graph: Graph, name: str) -> list[Node]:
     """Return, in order, the layers such as pools that have a layer's range and therefore its bits."""
-    same, found = {name}, []
+    same, result = {name}, []
     for node in graph.nodes:
         operator = ops.get(node.op)
         if same & {*node.inputs} and operator.keeps_range and len(graph.shapes[node.name]) == 3:
             same.add(node.name)
-            found += [] if isinstance(operator, CopyOperator) else [node]
-    return found
+            result += [] if isinstance(operator, CopyOperator) else [node]
+    return result
 
 
 def possible_layers(graph: Graph) -> dict[str, Node]:

@@ -96,12 +96,12 @@ def dedupe_zero_maps(graph: Graph) -> Graph:
             renamed[node.name] = first[key]
     if not renamed:
         return _sooner(graph, set(first.values()))
-    made = graph.rebuilt([node for node in graph.nodes if node.name not in renamed], renamed)
+    deduped = graph.rebuilt([node for node in graph.nodes if node.name not in renamed], renamed)
     needed = set(outputs)
-    for node in reversed(made.nodes):
+    for node in reversed(deduped.nodes):
         if node.name in needed or not node.inputs:
             needed.update((node.name, *node.inputs))
-    return _sooner(made.rebuilt([node for node in made.nodes if node.name in needed]), set(first.values()))
+    return _sooner(deduped.rebuilt([node for node in deduped.nodes if node.name in needed]), set(first.values()))
 
 
 def _sooner(graph: Graph, zeros: Collection[str]) -> Graph:
@@ -130,9 +130,9 @@ def _strides(graph: Graph, node: Node) -> tuple[int, int] | None:
     before, after = graph.shapes[node.inputs[0]], graph.shapes[node.name]
     if len(before) != 3 or len(after) != 3 or before[2] != after[2]:
         return None
-    down, across = (-(-whole // part) for whole, part in zip(before, after[:2]))
-    made = (-(-before[0] // down), -(-before[1] // across))
-    return (down, across) if made == after[:2] and max(down, across) > 1 else None
+    down, across = (-(-whole // pixels) for whole, pixels in zip(before, after[:2]))
+    pooled = (-(-before[0] // down), -(-before[1] // across))
+    return (down, across) if pooled == after[:2] and max(down, across) > 1 else None
 
 
 def _is_zero(node: Node) -> bool:

@@ -62,8 +62,8 @@ class OutputComparison:
         named = {output.name: output for output in graph.outputs}
         judged = {*self._scores, *self._scores.values()}
         self._tables = {name: named[name] for name in sorted(judged)}
-        known = {layer for output in self._tables.values() for layer in output.layers}
-        self._alone = [layer for layer in graph.output_layers if layer not in known]
+        in_tables = {layer for output in self._tables.values() for layer in output.layers}
+        self._alone = [layer for layer in graph.output_layers if layer not in in_tables]
         self._probable = {
             layer
             for output in graph.outputs
@@ -94,8 +94,8 @@ class OutputComparison:
         """Return the squared errors of other values of the layers."""
         pairs = zip(exact, self.scored(ends))
         return [
-            float((((one - other) ** 2).mean(axis=1, keepdims=True) * counts).sum())
-            for (one, counts), (other, _) in pairs
+            float((((values - other) ** 2).mean(axis=1, keepdims=True) * counts).sum())
+            for (values, counts), (other, _) in pairs
         ]
 
     def spreads(self, shown: Sequence[ScoredOutputs]) -> Squares:
@@ -103,20 +103,20 @@ class OutputComparison:
 
         If values are almost constant, as those of a flag are, the variance is at least 1/100 of their mean square.
         """
-        found = []
+        variances = []
         for parts in zip(*shown):
-            counts = np.concatenate([np.broadcast_to(weights, numbers.shape) for numbers, weights in parts]).ravel()
+            counts = np.concatenate([np.broadcast_to(weights, values.shape) for values, weights in parts]).ravel()
             counts = counts / parts[0][0].shape[1] / len(parts)
-            numbers = np.concatenate([numbers for numbers, _ in parts]).ravel()
-            mean = float(counts @ numbers) / max(float(counts.sum()), 1e-12)
-            found.append(max(float(counts @ (numbers - mean) ** 2), 0.01 * float(counts @ numbers**2), 1e-60))
-        return found
+            values = np.concatenate([values for values, _ in parts]).ravel()
+            mean = float(counts @ values) / max(float(counts.sum()), 1e-12)
+            variances.append(max(float(counts @ (values - mean) ** 2), 0.01 * float(counts @ values**2), 1e-60))
+        return variances
 
     def _rows(self, name: str, ends: Mapping[str, Array]) -> Array:
         output = self._tables[name]
-        made = host_steps.apply(output.steps, [ends[layer] for layer in output.layers]).astype(np.float64)
+        rows = host_steps.apply(output.steps, [ends[layer] for layer in output.layers]).astype(np.float64)
         is_scores = name in self._scores.values()
-        return host_steps.sigmoid(made) if is_scores and not _is_probable(output.steps) else made
+        return host_steps.sigmoid(rows) if is_scores and not _is_probable(output.steps) else rows
 
 
 def scores_of(graph: Graph) -> dict[str, str]:
@@ -131,13 +131,13 @@ def scores_of(graph: Graph) -> dict[str, str]:
     for name, shape in shapes.items():
         if len(shape) == 2 and shape[0] > 1:
             tables.setdefault(shape[0], []).append(name)
-    found = {}
+    result = {}
     for names in tables.values():
         sure = [name for name in names if shapes[name][1] == 1 or _is_probable(steps[name])]
         boxes = [name for name in names if name not in sure and shapes[name][1] >= LEAST_COLUMNS]
         if len(sure) == 1:
-            found.update(dict.fromkeys(boxes, sure[0]))
-    return found
+            result.update(dict.fromkeys(boxes, sure[0]))
+    return result
 
 
 def _is_probable(steps: Sequence[host_steps.HostStep]) -> bool:
@@ -146,7 +146,7 @@ def _is_probable(steps: Sequence[host_steps.HostStep]) -> bool:
 
 def error(squares: Sequence[Squares], spreads: Squares) -> float:
     """Return the root mean square over images and parts, as a share of the parts' spreads."""
-    shares = [sum(one / spread for one, spread in zip(each, spreads)) / len(each) for each in squares]
+    shares = [sum(square / spread for square, spread in zip(each, spreads)) / len(each) for each in squares]
     return math.sqrt(sum(shares) / len(shares))
 
 
@@ -192,10 +192,10 @@ class Runs:
                 replaced = {} if other is None else {name: other}
                 return self._off(values, exact, {name: 8} if other is None else {}, own, replaced)
 
-            for name, found in zip(changes, parallel_map(alone, changes)):
-                squares[name].append(found)
+            for name, off in zip(changes, parallel_map(alone, changes)):
+                squares[name].append(off)
         self._spreads = self._comparison.spreads(self._exact)
-        self.errors = {name: error(found, self._spreads) for name, found in squares.items()}
+        self.errors = {name: error(off, self._spreads) for name, off in squares.items()}
 
     def error(self, bits: Mapping[str, int]) -> float:
         """Return the error of the outputs if all maps are rounded to their ``bits``."""
@@ -203,8 +203,8 @@ class Runs:
         return error(squares, self._spreads)
 
     def _whole(self, bits: Mapping[str, int], index: int) -> Squares:
-        given = reference.by_name(self._graph, self._pictures[index])
-        start = {node.name: input_values(node, given[node.name]).astype(np.float32) for node in self._graph.inputs}
+        inputs = reference.by_name(self._graph, self._pictures[index])
+        start = {node.name: input_values(node, inputs[node.name]).astype(np.float32) for node in self._graph.inputs}
         return self._off(start, self._exact[index], bits, self._ranges[index], anew=True)
 
     def _off(
@@ -234,8 +234,8 @@ class Runs:
             moved = computed or any(name in changed for name in node.inputs)
             if node.name in bits or moved:
                 if moved:
-                    given = [changed[name] if name in changed else values[name] for name in node.inputs]
-                    value = reference.layer(replaced.get(node.name, node), given, stored=False)
+                    inputs = [changed[name] if name in changed else values[name] for name in node.inputs]
+                    value = reference.layer(replaced.get(node.name, node), inputs, stored=False)
                 else:
                     value = values[node.name]
                 changed[node.name] = self._rounded(node, value, bits, ranges)

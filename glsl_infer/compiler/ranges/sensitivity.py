@@ -208,7 +208,7 @@ class _Search:
             for name in possible
             if name not in self.made and self._groups[name] <= possible.keys() and self._is_cheap(self._new(name))
         ]
-        asked = {one for name in waiting for one in self._groups[name]}
+        asked = {member for name in waiting for member in self._groups[name]}
         names, count = looked_at(graph, asked, len(samples), limits.images)
         self._samples = [samples[index * len(samples) // count] for index in range(count)]
         self._run({name: None for name in possible if name in names})
@@ -231,8 +231,8 @@ class _Search:
 
         def gain(name: str) -> float:
             group = self._groups[name]
-            price = sum(self._prices[one] for one in group)
-            return sum(self._errors[one] ** 2 for one in group) / max(price, 1e-12)
+            price = sum(self._prices[member] for member in group)
+            return sum(self._errors[member] ** 2 for member in group) / max(price, 1e-12)
 
         self._waiting.sort(key=gain, reverse=True)
 
@@ -246,13 +246,13 @@ class _Search:
 
     def _new(self, name: str) -> list[str]:
         """Return the layers that get 16 bits together with a layer."""
-        return [one for one in self._groups[name] if one not in self.made]
+        return [member for member in self._groups[name] if member not in self.made]
 
     def _share_left(self, share: float) -> float:
         return share - sum(self._shares[name] for name, why in self.made.items() if why is not None)
 
     def _is_cheap(self, new: Sequence[str]) -> bool:
-        time, share = (sum(prices[one] for one in new) for prices in (self._milliseconds, self._shares))
+        time, share = (sum(prices[member] for member in new) for prices in (self._milliseconds, self._shares))
         return time <= self._budget and share <= self._share
 
     def _is_affordable(self, new: Sequence[str], gain: float, most: tuple[float, float], worth: float) -> bool:
@@ -262,7 +262,7 @@ class _Search:
         self._counts -= 1
         if self._counts < 0:
             return False
-        work, draws = self._counted(self._assigned({one: PrecisionChoice(one, BY_MEASURE) for one in new}))
+        work, draws = self._counted(self._assigned({member: PrecisionChoice(member, BY_MEASURE) for member in new}))
         costs = max(work, draws)
         if work > most[0] or draws > most[1] or gain < worth * (costs - self._costs):
             return False
@@ -287,12 +287,13 @@ class _Search:
                 if rest <= target:
                     break
                 new = self._new(name)
-                allowed = all(self.made.get(one, True) for one in self._groups[name])  # the user can request 8 bits
-                gain = sum(self._errors[one] ** 2 for one in new)
+                # The user can request 8 bits.
+                allowed = all(self.made.get(member, True) for member in self._groups[name])
+                gain = sum(self._errors[member] ** 2 for member in new)
                 if new and allowed and self._is_affordable(new, gain / max(rest**2, 1e-24), most, worth):
-                    self.made.update((one, PrecisionChoice(one, BY_MEASURE)) for one in new)
-                    self._budget -= sum(self._milliseconds[one] for one in new)
-                    self._share -= sum(self._shares[one] for one in new)
+                    self.made.update((member, PrecisionChoice(member, BY_MEASURE)) for member in new)
+                    self._budget -= sum(self._milliseconds[member] for member in new)
+                    self._share -= sum(self._shares[member] for member in new)
                     rest = math.sqrt(max(rest**2 - gain, 0.0))
                 offered.remove(name)
             self.found = self._measured()
@@ -334,12 +335,12 @@ def _shares(graph: Graph, names: Collection[str]) -> dict[str, float]:
     """Return the estimated cost of 16 bits of layers: the larger share of the work in 8 bits or of the draws."""
     work = precision.work(graph)
     draws = sum(_own_draws(graph, node) for node in graph.nodes if len(graph.shapes[node.name]) == 3)
-    found = {}
+    shares = {}
     for name in names:
         with_it = [graph.by_name[name], *precision.followers(graph, name)]
         more_work = sum(precision.added(graph, node) for node in with_it)
-        found[name] = max(more_work / work, sum(_draws(graph, node) for node in with_it) / draws)
-    return found
+        shares[name] = max(more_work / work, sum(_draws(graph, node) for node in with_it) / draws)
+    return shares
 
 
 def _draws(graph: Graph, node: Node) -> int:
@@ -396,8 +397,8 @@ def looked_at(graph: Graph, names: Collection[str], pictures: int, most: int = P
 def milliseconds(graph: Graph, node: Node) -> float:
     """Return the estimated additional milliseconds of a layer in 16 bits, in a frame on a Pi Zero W."""
     with_it = [node, *precision.followers(graph, node.name)]
-    work = max(sum(precision.added(graph, one) for one in with_it), 1.0) * PER_PRODUCT / INSTRUCTIONS
-    return (work + sum(_draws(graph, one) for one in with_it) * DRAW) / 1000.0
+    work = max(sum(precision.added(graph, follower) for follower in with_it), 1.0) * PER_PRODUCT / INSTRUCTIONS
+    return (work + sum(_draws(graph, follower) for follower in with_it) * DRAW) / 1000.0
 
 
 @dataclass(frozen=True)

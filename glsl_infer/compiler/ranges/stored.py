@@ -48,8 +48,12 @@ class StoredRanges:
                 names of these layers.
         """
         if self.fingerprint == fingerprint(graph):
-            known = (*self.known.maps.items(), *self.known.sixteen_bit.items())
-            wrong = {name for name, found in known if name in graph.shapes and not _fits(found, graph.shapes[name][-1])}
+            ranges = (*self.known.maps.items(), *self.known.sixteen_bit.items())
+            wrong = {
+                name
+                for name, layer_range in ranges
+                if name in graph.shapes and not _fits(layer_range, graph.shapes[name][-1])
+            }
             if wrong:
                 layers = ", ".join(map(repr, sorted(wrong)))
                 raise InputError(
@@ -68,8 +72,8 @@ class StoredRanges:
         )
 
 
-def _fits(found: Range, channels: int) -> bool:
-    return all(len(numbers) in (1, channels) for numbers in (found.scales, found.zeros))
+def _fits(layer_range: Range, channels: int) -> bool:
+    return all(len(values) in (1, channels) for values in (layer_range.scales, layer_range.zeros))
 
 
 def _names(graph: Graph, scales: Mapping[str, float]) -> Sequence[str]:
@@ -87,15 +91,15 @@ def learnt(prepared: Sequence[PreparedGraph], programs: Sequence[CompiledNetwork
     maps: dict[str, Range] = {}
     fine: dict[str, Range] = {}
     scales: dict[str, float] = {}
-    for part in prepared:
-        maps.update(part.learnt)
-        fine.update(part.wider)
-        scales.update({choice.layer: choice.scale for choice in part.scales if choice.by == "calibration"})
+    for network in prepared:
+        maps.update(network.learnt)
+        fine.update(network.wider)
+        scales.update({choice.layer: choice.scale for choice in network.scales if choice.by == "calibration"})
     if not programs:
         return KnownRanges(maps, fine, scales)
-    sixteen = tuple(choice.layer for part in prepared for choice in part.precision)
+    sixteen = tuple(choice.layer for network in prepared for choice in network.precision)
     exact = tuple(layer for program in programs for layer in program.exact)
-    calibration_data = {key: found for program in programs for key, found in program.calibration_data.items()}
+    calibration_data = {key: data for program in programs for key, data in program.calibration_data.items()}
     return KnownRanges(maps, fine, scales, sixteen, exact, calibration_data)
 
 

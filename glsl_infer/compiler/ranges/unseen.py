@@ -199,11 +199,11 @@ class UnseenError:
         return sorted((loss for loss in self.layers if share(loss) > 0.0), key=share, reverse=True)[:WORST_LAYERS]
 
 
-def sentence(found: UnseenError) -> str:
+def sentence(measured: UnseenError) -> str:
     """Return a line about the worst output."""
-    worst = found.worst
-    images = f"{found.images} image{'s' * (found.images > 1)}{' (your images and altered copies)' * worst.few}"
-    use = "not used" if found.held_out else "used"
+    worst = measured.worst
+    images = f"{measured.images} image{'s' * (measured.images > 1)}{' (your images and altered copies)' * worst.few}"
+    use = "not used" if measured.held_out else "used"
     return (
         f"output '{worst.output}' differs from the float network by {_percent(worst.error)} of its range (cosine "
         f"similarity {worst.cosine:.4f}) on {images} {use} for the ranges; mostly by {worst.cause} (clipping "
@@ -215,33 +215,34 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.2g} %"
 
 
-def unseen_warnings(found: UnseenError) -> tuple[str, ...]:
+def unseen_warnings(measured: UnseenError) -> tuple[str, ...]:
     """Return a warning with the layers responsible and a remedy if an output has a large error, else nothing."""
-    bad = [output for output in found.outputs if not output.is_small]
+    bad = [output for output in measured.outputs if not output.is_small]
     if not bad:
         return ()
     others = f"; {len(bad) - 1} more outputs differ too much" if len(bad) > 1 else ""
-    layers = found.losing(found.worst.cause)
-    lost = {layer.layer: layer.clipped if found.worst.cause == "clipping" else layer.rounded for layer in layers}
+    layers = measured.losing(measured.worst.cause)
+    lost = {layer.layer: layer.clipped if measured.worst.cause == "clipping" else layer.rounded for layer in layers}
     named = ", ".join(f"'{name}' ({_percent(share)} of its energy)" for name, share in lost.items())
     blamed = f"; the largest losses are in {named}" if named else ""
     spread = ""
-    if found.worst.badness <= 1.0:
+    if measured.worst.badness <= 1.0:
         limits = f"{_percent(MOST_ERROR)} or a cosine similarity of {LEAST_COSINE:g}"
         spread = f"; images differ so much in their errors that 1 of {round(1 / (1 - SHARE))} can exceed {limits}"
-    return (f"{sentence(found)}{spread}{others}{blamed}; {_advice(found)}",)
+    return (f"{sentence(measured)}{spread}{others}{blamed}; {_advice(measured)}",)
 
 
-def _advice(found: UnseenError) -> str:
+def _advice(measured: UnseenError) -> str:
     """Return the effective remedy, or the best of those tried."""
-    more = "give --images with more images, as varied as those that the network will get"
-    if not found.remedies:
+    count = f"{varied.FEW} or more" if measured.worst.few else "more"
+    more = f"give --images with {count} images, as varied as those that the network will get"
+    if not measured.remedies:
         return more
-    best = max(found.remedies, key=lambda remedy: (remedy.helps, remedy.cosine))
+    best = max(measured.remedies, key=lambda remedy: (remedy.helps, remedy.cosine))
     time = f", and a frame takes about {best.time:.1f} times as long" if best.time > 1.05 else ""
     tried = f"with {best.change}, the difference is {_percent(best.error)} (cosine similarity {best.cosine:.4f}){time}"
     if best.helps:
-        return f"{tried}. There are few images; {more}" if found.worst.few else tried
+        return f"{tried}. There are few images; {more}" if measured.worst.few else tried
     return f"{tried}. That is not enough; {more}"
 
 
@@ -310,13 +311,13 @@ def _samples(graph: Graph, images: Sequence[Inputs], folds: int, clipped: Sequen
         folds: number of folds; 0 if the ranges were chosen with all images.
         clipped: see ``Sample``; for each image, or empty.
     """
-    found: list[Sample] = []
+    samples: list[Sample] = []
     for index, image in enumerate(images):
         fold = part_of(index, len(images), folds) if folds else None
         more = varied.copies(graph, image, COPIES) if folds and len(images) < varied.FEW else []
-        found.append(Sample(image, fold, clipped[index] if folds and clipped else 0.0, index))
-        found += [Sample(one, fold, 0.0, index) for one in more]
-    return found
+        samples.append(Sample(image, fold, clipped[index] if folds and clipped else 0.0, index))
+        samples += [Sample(altered, fold, 0.0, index) for altered in more]
+    return samples
 
 
 def of_graph(graph: Graph, images: Sequence[Inputs], folds: int, clipped: Sequence[float] = ()) -> Runs:
@@ -328,9 +329,9 @@ def with_fold(graph: Graph, fold: Fold) -> Graph:
     """Return a prepared graph with the ranges of a fold."""
     nodes = []
     for node in graph.nodes:
-        known = fold.maps.get(node.name)
-        eight = known is not None and node.attrs.get("bits") == 8 and "scales" in node.attrs
-        nodes.append(node.with_attrs(scales=known.scales, zeros=known.zeros) if eight and known else node)
+        ranges = fold.maps.get(node.name)
+        eight = ranges is not None and node.attrs.get("bits") == 8 and "scales" in node.attrs
+        nodes.append(node.with_attrs(scales=ranges.scales, zeros=ranges.zeros) if eight and ranges else node)
     return widen_ranges(graph.rebuilt(nodes), fold.wider, ())[0]
 
 
@@ -383,8 +384,8 @@ class Runs:
         self._floats = [*self._floats, *floats]
         self._spans = {}
         for name in self._floats[0]:
-            low = min(float(one[name].min()) for one in self._floats)
-            high = max(float(one[name].max()) for one in self._floats)
+            low = min(float(outputs[name].min()) for outputs in self._floats)
+            high = max(float(outputs[name].max()) for outputs in self._floats)
             self._spans[name] = max(max(high, 0.0) - min(low, 0.0), 1e-30)
 
     def errors(self, network: Network, *, causes: bool = True, seen: bool = False) -> UnseenError:
@@ -405,15 +406,15 @@ class Runs:
             def stored(node: Node, value: Array) -> Array:
                 if all(node.attrs.get(key) is None for key in ("scale", "scales")):
                     return value  # a copy, or a vector without a scale so far
-                made = np.asarray(node.operator.store(node, value), np.float32)
+                rounded = np.asarray(node.operator.store(node, value), np.float32)
                 if _has_range(node, value):
-                    losses[node.name] = _loss(node, value, made, network.ends[node.name])
-                return made
+                    losses[node.name] = _loss(node, value, rounded, network.ends[node.name])
+                return rounded
 
             return run(sample, stored), losses
 
-        found = list(parallel_map(measured, self._measured))
-        results = [outputs for outputs, _ in found]
+        runs = list(parallel_map(measured, self._measured))
+        results = [outputs for outputs, _ in runs]
         worst = {name: self._worst(name, results) for name in results[0]}
         images = {*worst.values()} if causes else set[int]()
         clipped_by, rounded_by = (
@@ -431,10 +432,10 @@ class Runs:
             )
             for name, index in worst.items()
         ]
-        outputs.sort(key=lambda one: (-one.bound, -one.badness))
+        outputs.sort(key=lambda output: (-output.bound, -output.badness))
         layers = []
-        for name in found[0][1]:
-            energy, clipped, rounded = np.sum([losses[name] for _, losses in found], axis=0)
+        for name in runs[0][1]:
+            energy, clipped, rounded = np.sum([losses[name] for _, losses in runs], axis=0)
             if clipped or rounded:
                 layers.append(LayerLoss(name, float(clipped / max(energy, 1e-30)), float(rounded / max(energy, 1e-30))))
         return UnseenError(tuple(outputs), tuple(layers), len(self._measured), self._held_out and not seen)
@@ -466,12 +467,12 @@ class Runs:
 
 def run(graph: Graph, image: Inputs, store: Store) -> dict[str, Array]:
     """Return the values of output layers in float32, with every layer stored by ``store``."""
-    given, ends = reference.by_name(graph, image), set(graph.output_layers)
+    inputs, ends = reference.by_name(graph, image), set(graph.output_layers)
     left = {name: len(readers) for name, readers in graph.consumers.items()}
     values: dict[str, Array] = {}
     for node in graph.nodes:
         if node.operator.is_input:
-            value = input_values(node, given[node.name])
+            value = input_values(node, inputs[node.name])
             # Bytes of a picture are exact.
             values[node.name] = (value if is_picture(node) else store(node, value)).astype(np.float32)
             continue
@@ -533,8 +534,8 @@ def _loss(node: Node, exact: Array, stored: Array, distinguishable: tuple[float,
     return float((around**2).sum()), float((beyond**2).sum()), float(((stored - inside) ** 2).sum())
 
 
-def _cosine(one: Array, other: Array) -> float:
-    left, right = one.ravel(), other.ravel()
+def _cosine(first: Array, other: Array) -> float:
+    left, right = first.ravel(), other.ravel()
     lengths = math.sqrt(float(left @ left) * float(right @ right))
     if not math.isfinite(lengths):
         return 0.0

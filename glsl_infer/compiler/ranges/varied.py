@@ -46,13 +46,13 @@ def reached(
         return {name: list(shown[name]) for name in names}
     brighter = (with_contrast, in_bright_colours)
     ends = [observed.extremes(graph, names, copies(graph, image, brighter)) for image in images]
-    found: dict[str, list[Observation]] = {}
+    result: dict[str, list[Observation]] = {}
     for name in names:
         low, high = (
             MOST * end
             for end in (min(one.low.min() for one in shown[name]), max(one.high.max() for one in shown[name]))
         )
-        found[name] = [
+        result[name] = [
             replace(
                 one,
                 low=np.minimum(one.low, np.maximum(of[name][0], low)),
@@ -60,15 +60,15 @@ def reached(
             )
             for one, of in zip(shown[name], ends)
         ]
-    return found
+    return result
 
 
 def copies(graph: Graph, image: Inputs, changes: Sequence[Change]) -> list[Inputs]:
     """Return the inputs with each change applied to their pictures; none for a network without picture inputs."""
-    given = reference.by_name(graph, image)
+    inputs = reference.by_name(graph, image)
     pictures = [node.name for node in graph.inputs if is_picture(node)]
     return [
-        {name: change(array) if name in pictures else array for name, array in given.items()}
+        {name: change(array) if name in pictures else array for name, array in inputs.items()}
         for change in (changes if pictures else ())
     ]
 
@@ -98,5 +98,5 @@ def inverted(picture: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _bytes(values: NDArray[np.floating]) -> NDArray[np.uint8]:
-    made: NDArray[np.uint8] = np.clip(np.rint(values), 0.0, 255.0).astype(np.uint8)
-    return made
+    clipped: NDArray[np.uint8] = np.clip(np.rint(values), 0.0, 255.0).astype(np.uint8)
+    return clipped

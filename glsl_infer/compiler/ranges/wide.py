@@ -170,9 +170,9 @@ def cost_of_sums(choice: WeightsChoice, columns: Columns, uniform_vectors: int) 
 
 
 def _cost_of_sums(whole: weights_plan.LayerWeights, blocks: int, uniform_vectors: int) -> float:
-    part = -(-whole.columns // blocks) // 2
-    halves = replace(whole, slices=2 * blocks * whole.slices, columns=part, vectors=part)
-    apart = weights_plan.costs(halves, uniform_vectors)["baked" if part > uniform_vectors else "uniform"]
+    columns = -(-whole.columns // blocks) // 2
+    halves = replace(whole, slices=2 * blocks * whole.slices, columns=columns, vectors=columns)
+    apart = weights_plan.costs(halves, uniform_vectors)["baked" if columns > uniform_vectors else "uniform"]
     last = replace(whole, columns=2 * blocks, vectors=2 * blocks)
     return apart + weights_plan.costs(last, uniform_vectors)["uniform"]
 
@@ -202,10 +202,10 @@ def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
             gutter = around[node.name]
             colours = clear_colours(ranges[node.name].zeros if gutter else (0.0,), channels)
             names: list[str] = []
-            for number, members in enumerate(Counter(colours).values()):
+            for index, members in enumerate(Counter(colours).values()):
                 own_layout = "atlas" if node.operator.is_input else layout
                 tall = height if ranges[node.name].bits == 8 else 2 * height + gutter
-                names += placed_in(f"{node.name}.{number}", tall, width, members, gutter, own_layout)
+                names += placed_in(f"{node.name}.{index}", tall, width, members, gutter, own_layout)
             textures[node.name] = frozenset(names)
     return textures
 
@@ -221,12 +221,14 @@ def _split(node: Node, read: Bounds, block: int) -> tuple[Node, Node]:
         {**attrs, "block": block},
         {"kernel": (kernel.astype(np.float64) / unit).astype(np.float32)},
     )
-    rest = {
+    attributes = {
         key: value for key, value in node.attrs.items() if key in ("activation", "scales", "zeros", "bits", "fused")
     }
     blocks = -(-columns_of(kernel.shape, node.attrs["groups"]).slots // block)
     weights = {"unit": unit.astype(np.float32), "bias": node.weights["bias"]}
-    total = Node(node.name, "convolution_sum", (products.name, *node.inputs[1:]), {**rest, "blocks": blocks}, weights)
+    total = Node(
+        node.name, "convolution_sum", (products.name, *node.inputs[1:]), {**attributes, "blocks": blocks}, weights
+    )
     return products, total
 
 
@@ -234,9 +236,11 @@ def _units(kernel: NDArray[np.float32], groups: int, block: int, bounds: Bounds)
     """Return a power of two for every filter, so that its partial sums use all 16 bits, (filters,)."""
     low, high = bounds
     largest = np.zeros(kernel.shape[3])
-    for part, read in block_kernels(kernel, groups, block):
-        channel = input_channels(part.shape, groups)
-        ends = np.stack([part * np.minimum(low, 0.0)[read][channel], part * np.maximum(high, 0.0)[read][channel]])
+    for block_kernel, read in block_kernels(kernel, groups, block):
+        channel = input_channels(block_kernel.shape, groups)
+        ends = np.stack(
+            [block_kernel * np.minimum(low, 0.0)[read][channel], block_kernel * np.maximum(high, 0.0)[read][channel]]
+        )
         lowest, highest = ends.min(axis=0).sum(axis=(0, 1, 2)), ends.max(axis=0).sum(axis=(0, 1, 2))
         largest = np.maximum(largest, np.maximum(-lowest, highest))
     return np.array([quantize.power_of_two_scale(float(bound)) for bound in largest])

@@ -115,17 +115,33 @@ def convolved(
     return [*nodes, Node(name, "conv2d", (source,), attrs, weights)]
 
 
+@dataclass(frozen=True)
+class Transposed:
+    """A transposed convolution.
+
+    Attributes:
+        weights: (height, width, filters, channels).
+        bias: (filters,).
+        strides: (y, x).
+        output_size: (height, width) of the output.
+        crop: numbers of rows and columns left out at the top and left; None for half of the surplus, as TensorFlow
+            crops for a given output shape.
+        dilations: (y, x). Values above 1 require strides of 1.
+    """
+
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    strides: Pair
+    output_size: Pair
+    crop: Pair | None
+    dilations: Pair = (1, 1)
+
+
 def transposed(
     name: str,
     source: str,
-    weights: NDArray[np.float32],
-    bias: NDArray[np.float32],
-    *,
-    strides: Pair,
     shape: Sequence[int],
-    output_size: Pair,
-    crop: Pair | None,
-    dilations: Pair = (1, 1),
+    layer: Transposed,
     activated: Callable[[list[Node]], list[Node]] = list,
 ) -> list[Node]:
     """Return the nodes of a transposed convolution.
@@ -137,16 +153,11 @@ def transposed(
     Args:
         name: of the layer, and of the first node.
         source: name of the input node.
-        weights: (height, width, filters, channels).
-        bias: (filters,).
-        strides: (y, x).
         shape: shape of the input.
-        output_size: (height, width) of the output.
-        crop: numbers of rows and columns left out at the top and left; None for half of the surplus, as TensorFlow
-            crops for a given output shape.
-        dilations: (y, x). Values above 1 require strides of 1.
+        layer: the transposed convolution.
         activated: function that appends the layer's activation to the nodes of the convolution.
     """
+    weights, strides, output_size, dilations = layer.weights, layer.strides, layer.output_size, layer.dilations
     phases = _phases(weights, strides)
     outputs = phases.shape[3]
     before, after, begin = [], [], []
@@ -154,13 +165,13 @@ def transposed(
         reach = (phases.shape[axis] - 1) * dilations[axis]  # window of the convolution minus 1, in blocks
         span = (weights.shape[axis] - 1) * dilations[axis] + 1
         surplus = max((shape[axis] - 1) * strides[axis] + span - output_size[axis], 0)
-        skipped, first = divmod(surplus // 2 if crop is None else crop[axis], strides[axis])
+        skipped, first = divmod(surplus // 2 if layer.crop is None else layer.crop[axis], strides[axis])
         blocks = -(-(first + output_size[axis]) // strides[axis])
         before.append(reach - skipped)
         after.append(max(blocks + skipped - shape[axis], 0))
         begin.append(first)
     window = Window((phases.shape[0], phases.shape[1]), (1, 1), (before[0], after[0], before[1], after[1]), dilations)
-    nodes = activated(convolved(name, source, phases, np.tile(bias, outputs // weights.shape[2]), window))
+    nodes = activated(convolved(name, source, phases, np.tile(layer.bias, outputs // weights.shape[2]), window))
     for number, (down, across) in enumerate(_blocks(strides)):
         step = f"{name}-pixels{f'-{number + 1}' if number else ''}"
         block = down if down == across else (down, across)

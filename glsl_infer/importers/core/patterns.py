@@ -235,10 +235,12 @@ def _functions(subgraphs: _Subgraphs, last: Node) -> Replacement:
     if last.op not in _ELEMENTWISE or last.op == "identity":
         return None
     shapes = subgraphs.graph.shapes
-    for piece in subgraphs.pieces(last, _ELEMENTWISE):
-        root, nodes = piece
-        constants = list(_constants(nodes))
-        if shapes[root] != shapes[last.name] or any(value.size != 1 for value in constants):
+    for root, nodes in subgraphs.pieces(last, _ELEMENTWISE):
+        if shapes[root] != shapes[last.name]:
+            continue
+        piece = root, [_with_single_values(node) for node in nodes]
+        constants = list(_constants(piece[1]))
+        if any(value.size != 1 for value in constants):
             continue
         numbers = [float(value.reshape(-1)[0]) for value in constants]
 
@@ -254,6 +256,16 @@ def _functions(subgraphs: _Subgraphs, last: Node) -> Replacement:
             op = "activation" if emit.in_textures(shapes[root]) else "tensor_function"
             return [Node(last.name, op, (root,), {"function": text})]
     return None
+
+
+def _with_single_values(node: Node) -> Node:
+    """Return a node whose constants of equal values are one value: converters fold ``zeros_like(x)`` to an array."""
+    single = {
+        name: array.reshape(-1)[:1].reshape((1,) * array.ndim)
+        for name, array in node.weights.items()
+        if array.size > 1 and (array == array.reshape(-1)[0]).all()
+    }
+    return replace(node, weights={**node.weights, **single}) if single else node
 
 
 def _inverse_root(subgraphs: _Subgraphs, node: Node) -> Replacement:

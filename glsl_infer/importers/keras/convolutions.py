@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.core.convolutions import Window, convolved
+from glsl_infer.importers.core.convolutions import Transposed, Window, convolved
 from glsl_infer.importers.core.convolutions import transposed as transposed_nodes
 from glsl_infer.importers.keras.activations import own_activation
 from glsl_infer.importers.keras.call import Call, array, bias, kernel, pair
@@ -76,16 +76,7 @@ def transposed(call: Call) -> list[Node]:
         return [*nodes, *own_activation(call, nodes[-1].name)]
 
     alone = all(node.op == "activation" for node in own_activation(call))  # a softmax must follow the depth to space
-    nodes = transposed_nodes(
-        call.name,
-        call.inputs[0],
-        weights,
-        bias(call, weights.shape[2]),
-        strides=strides,
-        shape=shape,
-        output_size=pair(layer.compute_output_shape((1, *shape))[1:3]),
-        crop=(0, 0) if layer.padding == "valid" else None,
-        dilations=dilations,
-        activated=activated if alone else list,
-    )
+    size, crop = pair(layer.compute_output_shape((1, *shape))[1:3]), (0, 0) if layer.padding == "valid" else None
+    own = Transposed(weights, bias(call, weights.shape[2]), strides, size, crop, dilations)
+    nodes = transposed_nodes(call.name, call.inputs[0], shape, own, activated if alone else list)
     return nodes if alone else activated(nodes)

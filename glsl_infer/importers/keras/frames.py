@@ -11,6 +11,7 @@ from typing import Any
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.core import emit
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.keras.call import Call
 
@@ -53,7 +54,10 @@ class Frames:
         steps = tuple(
             step(f"{call.name}/{number}", self._frame(call, number), call.shape[1:]) for number in range(count)
         )
-        return self._together(call.name, steps)
+        nodes = emit.stacked(call.name, steps, (1, *self._builder.shapes[steps[0]]), 0)
+        sequence = self._builder.add(nodes)
+        self._steps[sequence] = steps
+        return sequence
 
     def _frame(self, call: Call, number: int) -> str:
         source, shape = call.inputs[0], call.shapes[0]
@@ -68,16 +72,6 @@ class Frames:
         nodes = [Node(name, "tensor_slice", (source,), cut)]
         nodes.append(Node(f"{name}-alone", "reshape", (name,), {"shape": shape[1:]}))
         return self._builder.add(nodes)
-
-    def _together(self, name: str, steps: tuple[str, ...]) -> str:
-        added = []
-        for number, step in enumerate(steps):
-            own = self._builder.free_name(f"{name}-step{number}")
-            shape = {"shape": (1, *self._builder.shapes[step])}
-            added.append(self._builder.add([Node(own, "reshape", (step,), shape)]))
-        sequence = self._builder.add([Node(name, "tensor_concat", tuple(added), {"axis": 0})])
-        self._steps[sequence] = steps
-        return sequence
 
 
 def along_channels(layer: Any, shape: Shape) -> bool:

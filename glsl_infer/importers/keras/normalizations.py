@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.core.emit import Numbers, over_channels, over_map
+from glsl_infer.importers.core.emit import Numbers, over_channels, over_map, product
 from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
 from glsl_infer.importers.keras.elementwise import chain_of, log_softmax, rescaled
 from glsl_infer.importers.keras.products import unit
@@ -28,14 +28,6 @@ def _weight(call: Call, value: Any, default: float) -> Numbers:
     return tuple(per_channel[0].tolist())
 
 
-def _over_channels(call: Call, kind: str, epsilon: float, gamma: Numbers = (1.0,), beta: Numbers = (0.0,)) -> Node:
-    return over_channels(call.name, call.inputs[0], call.shapes[0], kind, epsilon, gamma, beta)
-
-
-def _over_map(call: Call, groups: int, epsilon: float, gamma: Numbers, beta: Numbers) -> list[Node]:
-    return over_map(call.name, call.inputs[0], call.shapes[0], groups, epsilon, gamma, beta)
-
-
 def _layer(call: Call) -> list[Node]:
     layer = call.layer
     _refuse_rms_scaling(call)
@@ -52,8 +44,8 @@ def _refuse_rms_scaling(call: Call) -> None:
 
 def _normalised(call: Call, kind: str, epsilon: float, gamma: Numbers, beta: Numbers) -> list[Node]:
     if _over_all(call, kind):
-        return _over_map(call, 1, epsilon, gamma, beta)
-    return [_over_channels(call, kind, epsilon, gamma, beta)]
+        return over_map(call.name, call.inputs[0], call.shapes[0], 1, epsilon, gamma, beta)
+    return [over_channels(call.name, call.inputs[0], call.shapes[0], kind, epsilon, gamma, beta)]
 
 
 def _over_all(call: Call, kind: str) -> bool:
@@ -86,14 +78,14 @@ def _group(call: Call) -> list[Node]:
     gamma = _weight(call, layer.gamma if layer.scale else None, 1.0)
     beta = _weight(call, layer.beta if layer.center else None, 0.0)
     groups = channels if layer.groups == -1 else int(layer.groups)
-    return _over_map(call, groups, float(layer.epsilon), gamma, beta)
+    return over_map(call.name, call.inputs[0], call.shapes[0], groups, float(layer.epsilon), gamma, beta)
 
 
 def _unit(call: Call) -> list[Node]:
     order = getattr(call.layer, "order", 2)
     if order != 2 or _over_all(call, "unit"):
         raise call.refused(f"a normalisation of order {order}", "use order=2")
-    return [_over_channels(call, "unit", 0.0)]
+    return _normalised(call, "unit", 0.0, (1.0,), (0.0,))
 
 
 def _operation(kind: str) -> Converter:
@@ -188,10 +180,8 @@ def _group_on_cpu(call: Call) -> list[Node]:
 
 def _gray(call: Call) -> list[Node]:
     """Convert ``keras.ops.image.rgb_to_grayscale``."""
-    weights = np.array([0.2989, 0.587, 0.114], np.float32).reshape(1, 1, 3, 1)
-    attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear"}
     call.require_channels_last()
-    return [call.node("conv2d", attrs, kernel=weights, bias=np.zeros(1, np.float32))]
+    return [product(call.name, call.inputs[0], call.shapes[0], np.array([[0.2989], [0.587], [0.114]], np.float32))]
 
 
 LAYERS_ON_CPU: Mapping[str, Converter] = {

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from glsl_infer.importers.onnx import types
 from glsl_infer.importers.onnx.call import FARTHEST, Call, Converter, Operand, broadcast
-from glsl_infer.importers.onnx.geometry import reshaped
 from glsl_infer.importers.onnx.parts import as_view, concatenated
 from glsl_infer.importers.onnx.products import product
 from glsl_infer.importers.onnx.reductions import probabilities
@@ -44,13 +43,13 @@ def _attention(call: Call) -> list[View]:
 
     batch_of_heads = (batch, groups, heads // groups)
     key_columns = shared(keys.transposed((0, 1, 3, 2)))
-    scores = reshaped(call, product(call, reshaped(call, query, (*batch_of_heads, rows, width)), key_columns, scale),
+    scores = call.reshaped(product(call, call.reshaped(query, (*batch_of_heads, rows, width)), key_columns, scale),
                       (batch, heads, rows, columns))  # fmt: skip
     shares = _shares(call, _capped(call, scores), before)
-    mixed = product(call, reshaped(call, shares, (*batch_of_heads, rows, columns)), shared(values))
-    result = reshaped(call, mixed, (batch, heads, rows, values.shape[3]))
+    mixed = product(call, call.reshaped(shares, (*batch_of_heads, rows, columns)), shared(values))
+    result = call.reshaped(mixed, (batch, heads, rows, values.shape[3]))
     if flat:
-        result = reshaped(call, result.transposed((0, 2, 1, 3)), (batch, rows, heads * values.shape[3]))
+        result = call.reshaped(result.transposed((0, 2, 1, 3)), (batch, rows, heads * values.shape[3]))
     return [result, keys, values]
 
 
@@ -70,7 +69,7 @@ def _heads(call: Call, view: View, whose: str) -> View:
     heads = int(call.attribute(f"{whose}_num_heads"))
     if heads < 1 or numbers % heads:
         raise call.refused(f"{heads} heads of {numbers} numbers", "the file is damaged; convert the model anew")
-    return reshaped(call, view, (batch, positions, heads, numbers // heads)).transposed((0, 2, 1, 3))
+    return call.reshaped(view, (batch, positions, heads, numbers // heads)).transposed((0, 2, 1, 3))
 
 
 def _capped(call: Call, scores: View) -> View:

@@ -193,6 +193,16 @@ class Call:
         assert shorter is not None
         return shorter
 
+    def reshaped(self, view: View, shape: Shape) -> View:
+        """Return a tensor in another shape: as a view if its axes allow it, else after a move to the file's order."""
+        if math.prod(shape) != view.size or any(size < 1 for size in shape):
+            raise self.refused(f"from {view.shape} to {shape}", "the file is damaged; convert the model anew")
+        result = view.reshaped(shape)
+        if result is None:  # in the file's order, all axes merge into one
+            result = relayout.ordered(self.nodes, view, range(len(view.axes))).reshaped(shape)
+        assert result is not None
+        return result
+
     def file_shape(self, shape: Sequence[int]) -> Shape:
         """Return a shape of the file after a check of its size.
 

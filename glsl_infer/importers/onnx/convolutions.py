@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Shape
-from glsl_infer.importers.core.convolutions import Pair, Window, convolved, padded_window, transposed
+from glsl_infer.importers.core.convolutions import Pair, Transposed, Window, convolved, padded_window, transposed
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.parts import of_each
@@ -121,18 +121,9 @@ def transposed_convolution(call: Call) -> list[View]:
         own, inputs = source, slice(first * channels, (first + 1) * channels)
         if groups > 1:
             own = call.nodes.emit("channel_gather", source, channels=tuple(range(shape[2]))[inputs])
-        nodes = transposed(
-            call.nodes.new_name("transposed"),
-            own,
-            weights[inputs].transpose(2, 3, 1, 0),
-            bias[first * filters : (first + 1) * filters],
-            strides=strides,
-            shape=shape,
-            output_size=output_size,
-            crop=crop,
-            dilations=dilations,
-        )
-        parts.append(call.nodes.add(nodes))
+        kernel, own_bias = weights[inputs].transpose(2, 3, 1, 0), bias[first * filters : (first + 1) * filters]
+        layer = Transposed(kernel, own_bias, strides, output_size, crop, dilations)
+        parts.append(call.nodes.add(transposed(call.nodes.new_name("transposed"), own, shape, layer)))
     node = parts[0] if groups == 1 else call.nodes.emit("concat", *parts, part="joined")
     return [call.mapped(node, rank, lines=True)]
 

@@ -17,19 +17,6 @@ from glsl_infer.importers.onnx.parts import concatenated, of_each
 from glsl_infer.importers.onnx.view import View, fresh
 
 
-def reshaped(call: Call, view: View, shape: Shape) -> View:
-    """Return a tensor in another shape: as a view if its axes allow it, else after a move to the file's order."""
-    if math.prod(shape) != view.size or any(size < 1 for size in shape):
-        raise call.refused(f"from {view.shape} to {shape}", "the file is damaged; convert the model anew")
-    result = view.reshaped(shape)
-    if result is not None:
-        return result
-    moved = relayout.ordered(call.nodes, view, range(len(view.axes)))
-    result = moved.reshaped(shape)
-    assert result is not None  # in the file's order, all axes merge into one
-    return result
-
-
 def reshape(call: Call) -> list[View]:
     """Convert a Reshape."""
     view = call.view()
@@ -39,22 +26,22 @@ def reshape(call: Call) -> list[View]:
     if sizes and sizes[0] > 1 and -1 not in sizes and math.prod(sizes) == view.size * sizes[0] // max(view.shape[0], 1):
         sizes[0] = view.shape[0]  # instead of the batch size at export
     zeros = bool(call.attribute("allowzero", 0))
-    return [reshaped(call, view, folding.reshaped(view.shape, sizes, zero_keeps=not zeros))]
+    return [call.reshaped(view, folding.reshaped(view.shape, sizes, zero_keeps=not zeros))]
 
 
 def _flatten(call: Call) -> list[View]:
     view = call.view()
-    return [reshaped(call, view, flattened(view.shape, int(call.attribute("axis", 1))))]
+    return [call.reshaped(view, flattened(view.shape, int(call.attribute("axis", 1))))]
 
 
 def _squeeze(call: Call) -> list[View]:
     view = call.view()
-    return [reshaped(call, view, folding.squeezed(view.shape, call.integers(1, "axes", "axes")))]
+    return [call.reshaped(view, folding.squeezed(view.shape, call.integers(1, "axes", "axes")))]
 
 
 def _unsqueeze(call: Call) -> list[View]:
     view = call.view()
-    return [reshaped(call, view, folding.unsqueezed(view.shape, call.integers(1, "axes", "axes") or []))]
+    return [call.reshaped(view, folding.unsqueezed(view.shape, call.integers(1, "axes", "axes") or []))]
 
 
 def _transpose(call: Call) -> list[View]:
@@ -112,9 +99,9 @@ def _repeated(call: Call, view: View, shape: Shape) -> View:
     """Return a tensor with axes of length 1 repeated to the lengths of ``shape``."""
     call.file_shape(shape)
     if math.prod(shape) == view.size:
-        return reshaped(call, view, shape)
+        return call.reshaped(view, shape)
     rank = len(shape)
-    grown = reshaped(call, view, (1,) * (rank - len(view.shape)) + view.shape)
+    grown = call.reshaped(view, (1,) * (rank - len(view.shape)) + view.shape)
     longer = [axis for axis in range(rank) if grown.shape[axis] != shape[axis]]
     if rank == 4 and shape[0] == 1 and set(longer) <= {2, 3}:
         node, (height, width, _) = relayout.as_map(call.nodes, grown)

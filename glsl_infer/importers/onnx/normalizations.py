@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.arithmetic import of_two
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import bias_of
 from glsl_infer.importers.onnx.norm_pieces import GROUP
@@ -82,11 +83,15 @@ def _layer(call: Call) -> list[View]:
     rank = len(view.axes)
     axis = call.axis(int(call.attribute("axis", -1)), rank)
     kind = "rms" if call.kind in ("RMSNormalization", "SimplifiedLayerNormalization") else "layer"
-    weights = [
+    return [normalized(call, view, range(axis, rank), kind, float(call.attribute("epsilon", 1e-5)), _weights(call))]
+
+
+def _weights(call: Call) -> list[Doubles]:
+    """Return the factors and the addends of a normalisation, which are its second and third input."""
+    return [
         call.finite(call.constant(index, "weights"), "weights") if call.has(index) else np.asarray(default)
         for index, default in ((1, 1.0), (2, 0.0))
     ]
-    return [normalized(call, view, range(axis, rank), kind, float(call.attribute("epsilon", 1e-5)), weights)]
 
 
 def normalized(
@@ -130,8 +135,6 @@ def normalized(
 
 
 def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
-    from glsl_infer.importers.onnx.arithmetic import of_two
-
     for operation, value, neutral in (("multiply", weights[0], 1.0), ("add", weights[1], 0.0)):
         if (value != neutral).any():
             view = of_two(call, operation, view, value)
@@ -144,16 +147,12 @@ def in_pieces(call: Call) -> list[View]:
         return [_of_groups(call)]
     view = call.view()
     axes = sorted({call.axis(axis, len(view.axes)) for axis in call.attribute("axes")})
-    weights = [
-        call.finite(call.constant(index, "weights"), "weights") if call.has(index) else np.asarray(default)
-        for index, default in ((1, 1.0), (2, 0.0))
-    ]
     kind, epsilon = call.attribute("norm"), float(call.attribute("epsilon"))
     spatial = {axis for axis in (2, 3) if len(view.axes) == 4 and view.shape[axis] > 1}
     if kind == "layer" and spatial and {axis for axis in axes if view.shape[axis] > 1} == spatial:
         result = over_map(call, view.shape[1], epsilon, np.ones(1), np.zeros(1))
-        return [_weighted(call, result, weights)]
-    return [normalized(call, view, axes, kind, epsilon, weights)]
+        return [_weighted(call, result, _weights(call))]
+    return [normalized(call, view, axes, kind, epsilon, _weights(call))]
 
 
 def _of_groups(call: Call) -> View:

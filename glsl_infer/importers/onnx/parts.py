@@ -108,12 +108,8 @@ def _gather(call: Call) -> list[View]:
     places = [int(index) + size if index < 0 else int(index) for index in indices.reshape(-1)]
     if not places or min(places) < 0 or max(places) >= size:
         raise call.refused(f"indices {places[:8]} of an axis of {size}", "the file is damaged")
-    picked = _picked(call, view, axis, places)
     shape = (*view.shape[:axis], *indices.shape, *view.shape[axis + 1 :])
-    reshaped = picked.reshaped(shape)
-    if reshaped is None:
-        raise call.refused(f"indices of shape {indices.shape}", "give a list of indices")
-    return [reshaped]
+    return [call.reshaped(_picked(call, view, axis, places), shape)]
 
 
 def _picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:

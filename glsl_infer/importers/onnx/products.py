@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.core.convolutions import PLAIN
 from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.arithmetic import of_two
 from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.nodes import Nodes
+from glsl_infer.importers.onnx.parts import as_view
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
@@ -37,8 +39,7 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
         return fresh(node, shape)
     line = _line(nodes, view)
     if line is not None:
-        result = _of_window(call, view, line, kernel, bias)
-        return result
+        return _of_window(call, view, line, kernel, bias)
     others = [atom for axis in view.axes[:-1] for atom in axis]
     own = list(view.axes[last])
     if [atom for atom in view.stored if atom in own] != list(view.stored[len(view.stored) - len(own) :]):
@@ -133,8 +134,6 @@ def _plus(call: Call, view: View, beta: float) -> View:
     """Return a product plus beta times the third input."""
     if not call.has(2):
         return view
-    from glsl_infer.importers.onnx.arithmetic import of_two
-
     other = call.operands[2]
     other = _scaled(call, other, beta) if isinstance(other, View) else beta * np.asarray(other, np.float64)
     return of_two(call, "add", view, other)
@@ -155,19 +154,13 @@ def _matmul(call: Call) -> list[View]:
             kernel = kernel[0]
         if kernel.ndim == 2:
             return [by_matrix(call, view, kernel, np.zeros(kernel.shape[1]))]
-        return [product(call, view, _constant_view(call, kernel, view))]
+        return [product(call, view, as_view(call, kernel, view))]
     if call.is_constant(0):
         left = call.finite(call.constant(0, "a matrix"), "a matrix")
         if left.ndim == 2:
             return [_from_left(call, left, call.view(1))]
-        return [product(call, _constant_view(call, left, call.view(1)), call.view(1))]
+        return [product(call, as_view(call, left, call.view(1)), call.view(1))]
     return [product(call, call.view(0), call.view(1))]
-
-
-def _constant_view(call: Call, value: NDArray[np.float64], like: View) -> View:
-    from glsl_infer.importers.onnx.parts import as_view
-
-    return as_view(call, value, like)
 
 
 def _from_left(call: Call, left: Weights, view: View) -> View:
@@ -221,7 +214,7 @@ def _einsum(call: Call) -> list[View]:
     sources = []
     for term, value in zip(terms.split(","), call.operands):
         assert value is not None
-        view = value if isinstance(value, View) else _constant_view(call, call.finite(value, "a tensor"), call.views[0])
+        view = value if isinstance(value, View) else as_view(call, call.finite(value, "a tensor"), call.views[0])
         sizes.update(zip(term, view.shape))
         sources.append(relayout.in_file_order(call.nodes, view, view.shape or (1,)))
     shape = call.file_shape(tuple(sizes[letter] for letter in result))

@@ -86,16 +86,8 @@ def _softmax(call: Call) -> list[View]:
     over_several = call.opset < 13
     axis = call.axis(int(call.attribute("axis", 1 if over_several else -1)), rank)
     if over_several and math.prod(view.shape[axis:]) != view.shape[axis]:
-        flat = view.reshaped((math.prod(view.shape[:axis]), math.prod(view.shape[axis:])))
-        if flat is None:
-            flat = relayout.ordered(call.nodes, view, range(rank)).reshaped(
-                (math.prod(view.shape[:axis]), math.prod(view.shape[axis:]))
-            )
-        assert flat is not None
-        result = _of_softmax(call, flat, 1).reshaped(view.shape)
-        if result is None:
-            raise call.refused(f"over all axes from {axis} on of {view.shape}", "export with opset 13 or later")
-        return [result]
+        flat = call.reshaped(view, (math.prod(view.shape[:axis]), math.prod(view.shape[axis:])))
+        return [call.reshaped(_of_softmax(call, flat, 1), view.shape)]
     return [_of_softmax(call, view, axis)]
 
 

@@ -18,7 +18,6 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.core.emit import weighted_sums
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, as_in_file
-from glsl_infer.importers.onnx.geometry import reshaped
 from glsl_infer.importers.onnx.products import by_matrix
 from glsl_infer.importers.onnx.relayout import map_axes, of_map
 from glsl_infer.importers.onnx.view import View, fresh
@@ -277,7 +276,7 @@ def _affine_grid(call: Call) -> list[View]:
     )
     x, y = (each.reshape(-1) for each in np.meshgrid(columns, rows))
     points = by_matrix(call, view, np.stack([x, y, np.ones_like(x)]), np.zeros(x.size))
-    return [reshaped(call, points.transposed((0, 2, 1)), (1, *size[2:], 2))]
+    return [call.reshaped(points.transposed((0, 2, 1)), (1, *size[2:], 2))]
 
 
 CONVERTERS: dict[str, Converter] = {

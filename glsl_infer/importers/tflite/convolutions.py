@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.core.convolutions import PLAIN, Pair, convolved, transposed
+from glsl_infer.importers.core import emit
+from glsl_infer.importers.core.convolutions import Pair, Transposed, convolved, transposed
 from glsl_infer.importers.tflite.call import Call
 
 
@@ -70,17 +71,8 @@ def _transposed(
         raise call.refused(f"a transposed convolution with strides {strides}", "give strides of 1 to 64")
     if weights.shape[3] != shape[2]:
         raise call.refused(f"a kernel of {weights.shape} on {shape[2]} channels", "the file is damaged")
-    return transposed(
-        call.name,
-        call.inputs[0],
-        weights.transpose(1, 2, 0, 3),
-        bias,
-        strides=strides,
-        shape=shape,
-        output_size=output_size,
-        crop=None if same else (0, 0),
-        activated=call.activated,
-    )
+    layer = Transposed(weights.transpose(1, 2, 0, 3), bias, strides, output_size, None if same else (0, 0))
+    return transposed(call.name, call.inputs[0], shape, layer, call.activated)
 
 
 def fully_connected(call: Call) -> list[Node]:
@@ -91,16 +83,12 @@ def fully_connected(call: Call) -> list[Node]:
     if not call.inputs:
         raise call.refused("of a constant", "the file is damaged")
     kernel, bias = np.ascontiguousarray(weights.T), call.bias(2, weights.shape[0])
-    shape, source = call.shapes[0], call.inputs[0]
-    if len(shape) == 3 and (shape[2] == len(kernel) and math.prod(shape) > len(kernel)):
-        kernel = kernel[None, None]
-        return call.activated([Node(call.name, "conv2d", (source,), dict(PLAIN), {"kernel": kernel, "bias": bias})])
-    if math.prod(shape) != len(kernel):
-        raise call.refused(f"weights for {len(kernel)} numbers on {shape}", "the file is damaged")
-    nodes: list[Node] = []
-    if len(shape) == 3:
-        nodes = [Node(call.name, "reshape", (source,), {"shape": (len(kernel),)})]
-        source = call.name
-    name = f"{call.name}-sum" if nodes else call.name
-    nodes.append(Node(name, "dense", (source,), {"activation": "linear"}, {"kernel": kernel, "bias": bias}))
-    return call.activated(nodes)
+    shape, inputs = call.shapes[0], len(kernel)
+    rows, rest = divmod(math.prod(shape), inputs)
+    if rest or not rows:
+        raise call.refused(f"weights for {inputs} numbers on {shape}", "the file is damaged")
+    chain = emit.Chain(call.name, call.inputs[0], shape)
+    if shape[-1] != inputs or (len(shape) == 3 and rows == 1):
+        chain.reshaped((inputs,) if rows == 1 and emit.in_textures(shape) else (rows, inputs))
+    chain.extend([emit.product(chain.free("sum"), chain.last, chain.shape, kernel, bias)])
+    return call.activated(chain.nodes)

@@ -26,7 +26,8 @@ OPERATORS: Mapping[str, Converter] = {
 
 _ANY_RANK = {
     *(*arithmetic.CONVERTERS, *pooling.REDUCTIONS, "EXPAND_DIMS", "RESHAPE", "REVERSE_V2", "SLICE", "SPLIT", "SPLIT_V"),
-    *("CAST", "DEQUANTIZE", "MIRROR_PAD", "PAD", "PADV2", "QUANTIZE", "SQUEEZE", "STRIDED_SLICE", "TRANSPOSE"),
+    *("CAST", "DEQUANTIZE", "FULLY_CONNECTED", "MIRROR_PAD", "PAD", "PADV2", "QUANTIZE", "SQUEEZE", "STRIDED_SLICE"),
+    "TRANSPOSE",
 } - {"PRELU"}
 """Operators whose converters take tensors of any rank."""
 

@@ -110,25 +110,6 @@ def matmul(call: Call) -> list[Node]:
     return [Node(call.name, "linear", call.inputs[:1], {}, {"kernel": kernel})]
 
 
-def _dense(call: Call) -> list[Node]:
-    weights = call.weights(1, "weights", 2)
-    kernel, bias = np.ascontiguousarray(weights.T), call.bias(2, weights.shape[0])
-    nodes: list[Node] = []
-    source = call.inputs[0]
-    if call.shapes[0][-1] != len(kernel):
-        nodes = [
-            Node(
-                call.name,
-                "reshape",
-                (source,),
-                {"shape": (-(-int(np.prod(call.shapes[0])) // len(kernel)), len(kernel))},
-            )
-        ]
-        source = call.name
-    name = f"{call.name}-sum" if nodes else call.name
-    return call.activated([*nodes, Node(name, "linear", (source,), {}, {"kernel": kernel, "bias": bias})])
-
-
 def _packed(call: Call) -> list[Node]:
     rank = len(call.tensor.shape)
     axis = call.option("Axis", 0) % rank
@@ -177,7 +158,6 @@ TENSORS: Mapping[str, Converter] = {
     "BATCH_MATMUL": matmul,
     PLACES: lambda call: placed(call.name, call.inputs[0], call.shapes[0], call.option("Places")[call.output]),
     "CONCATENATION": lambda call: concat(call, call.axis(call.option("Axis"))),
-    "FULLY_CONNECTED": _dense,
     "GATHER": gather,
     "PACK": _packed,
     "TOPK_V2": _top_k,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, together
+from glsl_infer.support.plain_text import aligned
 from glsl_infer.tools.aibench.tests import LARGEST, TESTS
 
 MISSING = "-"
@@ -105,10 +106,7 @@ def table(
     at = sum(score is not None and float(row["score"]) > score for row in phone_rows)
     listed = (*phone_rows[:at], mine, *phone_rows[at:])
     cells = [TABLE_COLUMNS, *([row.get(column, MISSING) for column in TABLE_COLUMNS] for row in listed)]
-    wide = [max(map(len, column)) for column in zip(*cells)]
-    return [
-        "  ".join(cell.ljust(wide[0]) if not i else cell.rjust(wide[i]) for i, cell in enumerate(row)) for row in cells
-    ]
+    return aligned(cells)
 
 
 PIXEL_2 = 1293.0

@@ -6,7 +6,7 @@ import importlib.util
 import re
 
 from glsl_infer.tools.doctor import config_txt
-from glsl_infer.tools.doctor.findings import Finding, Status, check
+from glsl_infer.tools.doctor.findings import Finding, check, ok, problem, warning
 from glsl_infer.tools.doctor.machine import Machine
 from glsl_infer.tools.doctor.packages import combined, install, sees_system_packages
 
@@ -30,35 +30,28 @@ def camera(machine: Machine) -> Finding | None:
     usb = [f"/dev/{device}" for device, (_, driver) in devices.items() if driver == "uvcvideo"]
     figures: dict[str, object] = {"devices": {device: name for device, (name, _) in devices.items()}, "libcamera": None}
     if config.value("start_x") == "1":
-        return Finding(
+        return (problem if not usb else warning)(
             f"start_x=1 in {config.path} loads the camera firmware of before Debian 12; picamera2 then finds no camera",
-            Status.PROBLEM if not usb else Status.WARNING,
-            (f"sudo sed -i 's/^start_x=1/camera_auto_detect=1/' {config.path} && sudo reboot",),
             figures,
+            f"sudo sed -i 's/^start_x=1/camera_auto_detect=1/' {config.path} && sudo reboot",
         )
     if has_csi:
         return _of_ribbon(machine, figures)
     if usb:
         if _has(machine, "av"):
-            return Finding(f"USB camera: --source {usb[0]}", figures=figures)
-        return Finding(
+            return ok(f"USB camera: --source {usb[0]}", figures)
+        return warning(
             f"a USB camera is {usb[0]}, but PyAV, which reads it, is not installed",
-            Status.WARNING,
-            combined(install(machine, "av", "python3-av", "av")),
             figures,
+            *combined(install(machine, "av", "python3-av", "av")),
         )
     is_looked_for = config.value("camera_auto_detect") == "1" or any(
         _SENSORS.fullmatch(overlay.partition(",")[0]) for overlay in config.overlays
     )
     if config.path and not is_looked_for:
         look = f"printf '\\n[all]\\ncamera_auto_detect=1\\n' | sudo tee -a {config.path} && sudo reboot"
-        return Finding(
-            f"none, and {config.path} does not look for one",
-            Status.WARNING,
-            (f"{look}    # if you attach one",),
-            figures,
-        )
-    return Finding("no camera is attached", figures=figures)
+        return warning(f"none, and {config.path} does not look for one", figures, f"{look}    # if you attach one")
+    return ok("no camera is attached", figures)
 
 
 def _devices(machine: Machine) -> dict[str, tuple[str, str]]:
@@ -74,26 +67,24 @@ def _devices(machine: Machine) -> dict[str, tuple[str, str]]:
 def _of_ribbon(machine: Machine, figures: dict[str, object]) -> Finding:
     """Return the finding for a camera on the ribbon cable."""
     if not _has(machine, "picamera2"):
-        return Finding(
+        return problem(
             "a camera is attached, but picamera2, which reads it, is not installed for this Python",
-            Status.PROBLEM,
-            combined(install(machine, "picamera2", "python3-picamera2", "picamera2")),
             figures,
+            *combined(install(machine, "picamera2", "python3-picamera2", "picamera2")),
         )
     lister = next((name for name in _LISTERS if machine.command(name) is not None), None)
     if lister is None:
-        return Finding("a camera is attached; picamera2 is installed", figures=figures)
+        return ok("a camera is attached; picamera2 is installed", figures)
     machine.progress("listing cameras")
     text = machine.ask(lister, "--list-cameras", seconds=_LIST_SECONDS)
     sensors = re.findall(r"^[0-9]+ : (\S+)", text, re.MULTILINE)
     figures = {**figures, "libcamera": sensors}
     if sensors:
-        return Finding(f"{', '.join(sensors)}: --source picamera2", figures=figures)
-    return Finding(
+        return ok(f"{', '.join(sensors)}: --source picamera2", figures)
+    return warning(
         f"the kernel has a camera, but {lister} lists none",
-        Status.WARNING,
-        (f"{lister} --list-cameras    # the reason; end other programs that use the camera, check the ribbon cable",),
         figures,
+        f"{lister} --list-cameras    # the reason; end other programs that use the camera, check the ribbon cable",
     )
 
 

@@ -52,6 +52,21 @@ class Finding:
         }
 
 
+def ok(message: str, figures: Mapping[str, Any]) -> Finding:
+    """Return a finding without a problem."""
+    return Finding(message, figures=figures)
+
+
+def warning(message: str, figures: Mapping[str, Any], *fixes: str) -> Finding:
+    """Return a warning with its fixes."""
+    return Finding(message, Status.WARNING, fixes, figures)
+
+
+def problem(message: str, figures: Mapping[str, Any], *fixes: str) -> Finding:
+    """Return a problem with its fixes."""
+    return Finding(message, Status.PROBLEM, fixes, figures)
+
+
 Check = Callable[["Machine"], "Finding | None"]
 """A check of a machine; it returns None if it does not apply there."""
 

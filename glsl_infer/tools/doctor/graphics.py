@@ -9,7 +9,7 @@ from typing import Any
 
 from glsl_infer.gl.limits import is_software
 from glsl_infer.tools.doctor import config_txt
-from glsl_infer.tools.doctor.findings import Finding, Status, check
+from glsl_infer.tools.doctor.findings import Finding, check, ok, problem, warning
 from glsl_infer.tools.doctor.machine import Machine
 from glsl_infer.tools.doctor.packages import MESA, apt_install, has_mesa
 from glsl_infer.tools.doctor.system import set_overlay
@@ -33,38 +33,33 @@ def boot_settings(machine: Machine) -> Finding | None:
     config = config_txt.read(machine)
     figures = {"file": config.path or None, "overlay": config.graphics}
     if config.graphics is None and machine.render_nodes:
-        return Finding("the kernel has loaded a GPU driver by itself", figures=figures)
+        return ok("the kernel has loaded a GPU driver by itself", figures)
     unread = next((path for path in config_txt.PATHS if machine.exists(path)), None) if not config.path else None
     if unread is not None:
-        return Finding(
+        return problem(
             f"{unread} cannot be read, and the graphics driver is not loaded",
-            Status.PROBLEM,
-            (f"sudo grep dtoverlay {unread}    # must have dtoverlay={OVERLAY}",),
             figures,
+            f"sudo grep dtoverlay {unread}    # must have dtoverlay={OVERLAY}",
         )
     if config.graphics is None:
         where = f"no line dtoverlay={OVERLAY} applies to this board in {config.path}" if config.path else (
             f"{config_txt.PATHS[0]} is missing, and the graphics driver is not loaded"
         )  # fmt: skip
-        return Finding(where, Status.PROBLEM, (f"{set_overlay(config, OVERLAY)} && sudo reboot",), figures)
+        return problem(where, figures, f"{set_overlay(config, OVERLAY)} && sudo reboot")
     if not machine.render_nodes:
-        return Finding(
+        return problem(
             f"{config.path} has dtoverlay={config.graphics}, but the kernel has no /dev/dri/renderD*",
-            Status.PROBLEM,
-            (
-                "sudo reboot    # if config.txt was changed since the start",
-                "sudo dmesg | grep -iE 'vc4|v3d'    # else: the reason",
-            ),
             figures,
+            "sudo reboot    # if config.txt was changed since the start",
+            "sudo dmesg | grep -iE 'vc4|v3d'    # else: the reason",
         )
     if config.is_firmware_kms:
-        return Finding(
+        return warning(
             f"{config.path} loads {config.graphics}, which newer kernels do not have",
-            Status.WARNING,
-            (f"{set_overlay(config, OVERLAY)} && sudo reboot",),
             figures,
+            f"{set_overlay(config, OVERLAY)} && sudo reboot",
         )
-    return Finding(f"{config.path}: dtoverlay={config.graphics}", figures=figures)
+    return ok(f"{config.path}: dtoverlay={config.graphics}", figures)
 
 
 @check("groups")
@@ -77,15 +72,13 @@ def groups(machine: Machine) -> Finding | None:
     missing = list(dict.fromkeys(closed.values()))
     figures = {"missing": missing}
     if not missing:
-        return Finding(
-            f"{' and '.join(purposes)}: open to {'root' if machine.user.is_root else 'this user'}", figures=figures
-        )
-    status = Status.PROBLEM if machine.is_raspberry_pi and "the GPU" in closed else Status.WARNING
+        return ok(f"{' and '.join(purposes)}: open to {'root' if machine.user.is_root else 'this user'}", figures)
+    finding = problem if machine.is_raspberry_pi and "the GPU" in closed else warning
     words = f"{' and '.join(missing)}, and cannot use {' and '.join(closed)}"
     if all(machine.user.name in (machine.members(group) or ()) for group in missing):
-        return Finding(f"this login began before the user was in {words}", status, (_LOGIN,), figures)
+        return finding(f"this login began before the user was in {words}", figures, _LOGIN)
     fix = f'sudo usermod -aG {",".join(missing)} "$USER"'
-    return Finding(f"this user is not in {words}", status, (fix, _LOGIN), figures)
+    return finding(f"this user is not in {words}", figures, fix, _LOGIN)
 
 
 def _closed(machine: Machine, purpose: str) -> str:
@@ -111,7 +104,7 @@ def driver(machine: Machine) -> Finding:
     if "failed" in driver:
         is_crash = "signal" in driver["failed"]
         fix = apt_install(machine, f"--reinstall {MESA}") if is_crash else "glsl-infer info --debug    # the reason"
-        return Finding(f"the process that looks for it: {driver['failed']}", Status.PROBLEM, (fix,), figures)
+        return problem(f"the process that looks for it: {driver['failed']}", figures, fix)
     if driver.get("context") is None:
         failed = {
             interface: entry
@@ -122,11 +115,11 @@ def driver(machine: Machine) -> Finding:
         reasons = dict.fromkeys(entry["reason"] for entry in failed.values())
         fixes = dict.fromkeys(map(_advice, failed.values()))
         fixes.pop("", None)
-        return Finding(f"no OpenGL ES 2.0 context: {'; '.join(reasons)}", Status.PROBLEM, tuple(fixes), figures)
+        return problem(f"no OpenGL ES 2.0 context: {'; '.join(reasons)}", figures, *fixes)
     renderer = str(driver["renderer"])
     words = f"{renderer}, {driver['version']} ({contexts.get(driver['context'], {}).get('how', driver['context'])})"
     if not is_software(renderer):
-        return Finding(words, figures=figures)
+        return ok(words, figures)
     hardware = [
         interface for interface, entry in contexts.items() if entry.get("works") and not is_software(entry["renderer"])
     ]
@@ -134,22 +127,18 @@ def driver(machine: Machine) -> Finding:
     if machine.is_raspberry_pi:
         why = "".join(f"; {cause}" for cause, _ in causes)
         remedies = [fix for _, fix in causes] or ["EGL_LOG_LEVEL=debug glsl-infer info    # the reason"]
-        return Finding(f"the CPU draws instead of the GPU: {words}{why}", Status.PROBLEM, tuple(remedies), figures)
+        return problem(f"the CPU draws instead of the GPU: {words}{why}", figures, *remedies)
     if hardware:
-        return Finding(
+        return warning(
             f"the CPU draws: {words}; the GPU is reached by another way",
-            Status.WARNING,
-            tuple(f"--context {interface}    # {contexts[interface]['renderer']}" for interface in hardware),
             figures,
+            *(f"--context {interface}    # {contexts[interface]['renderer']}" for interface in hardware),
         )
     if machine.render_nodes and causes:
-        return Finding(
-            f"the CPU draws: {words}: {'; '.join(why for why, _ in causes)}",
-            Status.WARNING,
-            tuple(fix for _, fix in causes),
-            figures,
+        return warning(
+            f"the CPU draws: {words}: {'; '.join(why for why, _ in causes)}", figures, *(fix for _, fix in causes)
         )
-    return Finding(f"{words}; the CPU draws", figures=figures)
+    return ok(f"{words}; the CPU draws", figures)
 
 
 def _advice(failure: Mapping[str, Any]) -> str:
@@ -188,6 +177,6 @@ def mesa(machine: Machine) -> Finding | None:
     faults = faults_of(version[1]) if wants_ordered_fetches(str(machine.driver.get("renderer"))) else []
     figures = {"version": version[1], "faults": [fault.words for fault in faults]}
     if not faults:
-        return Finding(f"Mesa {version[1]}, without a known fault of this driver", figures=figures)
+        return ok(f"Mesa {version[1]}, without a known fault of this driver", figures)
     words = "; ".join(f"{fault.words} ({fault.answer})" for fault in faults)
-    return Finding(f"Mesa {version[1]}: {words}", Status.WARNING, (_UPGRADE,), figures)
+    return warning(f"Mesa {version[1]}: {words}", figures, _UPGRADE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glsl_infer.errors import BundleError, GlslInferError
 from glsl_infer.gl.limits import is_software
-from glsl_infer.tools.doctor.findings import Finding, Status, check
+from glsl_infer.tools.doctor.findings import Finding, check, ok, problem, warning
 from glsl_infer.tools.doctor.machine import Machine
 
 
@@ -14,9 +14,9 @@ def layers(machine: Machine) -> Finding | None:
     if machine.model is None:
         return None
     if machine.driver.get("context") is None:
-        return Finding("not checked, because there is no OpenGL ES 2.0 context", Status.WARNING)
+        return warning("not checked, because there is no OpenGL ES 2.0 context", {})
     if machine.is_raspberry_pi and is_software(str(machine.driver["renderer"])):
-        return Finding("not checked, because the CPU draws instead of the GPU", Status.WARNING)
+        return warning("not checked, because the CPU draws instead of the GPU", {})
     from glsl_infer.bundle.rules import without_rule
     from glsl_infer.runtime import selfcheck
     from glsl_infer.runtime.session import Session
@@ -34,12 +34,10 @@ def layers(machine: Machine) -> Finding | None:
 
             result = selfcheck.check(session, step)
     except BundleError as error:  # its message begins with the file
-        return Finding(without_rule(error), Status.PROBLEM, figures={"model": machine.model.stem})
+        return problem(without_rule(error), {"model": machine.model.stem})
     except GlslInferError as error:
-        return Finding(f"{machine.model.stem}: {error}", Status.PROBLEM, figures={"model": machine.model.stem})
+        return problem(f"{machine.model.stem}: {error}", {"model": machine.model.stem})
     figures = {"model": machine.model.stem, **result.as_json()}
     if result.wrong is None:
-        return Finding(
-            f"all {len(result.layers)} layers of {machine.model.stem} are computed correctly", figures=figures
-        )
-    return Finding(f"{machine.model.stem}: {result.describe_failure()}", Status.PROBLEM, result.advice, figures)
+        return ok(f"all {len(result.layers)} layers of {machine.model.stem} are computed correctly", figures)
+    return problem(f"{machine.model.stem}: {result.describe_failure()}", figures, *result.advice)

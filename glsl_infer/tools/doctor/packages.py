@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from glsl_infer.support.child_process import module_command
-from glsl_infer.tools.doctor.findings import Finding, Status, check
+from glsl_infer.tools.doctor.findings import Finding, check, ok, problem
 from glsl_infer.tools.doctor.machine import Machine, shorten
 
 PACKAGES = {
@@ -46,10 +46,10 @@ def packages(machine: Machine) -> Finding:
     figures = {"python": platform.python_version(), "packages": {**versions, **_optional()}, "broken": broken}
     if not broken:
         words = ", ".join(f"{PACKAGES[module][0]} {version}" for module, version in versions.items())
-        return Finding(f"Python {platform.python_version()}, {words}", figures=figures)
+        return ok(f"Python {platform.python_version()}, {words}", figures)
     reasons = "; ".join(f"{PACKAGES[module][0]} {reason}" for module, reason in broken.items())
     fixes = [fix for module in broken for fix in _repair(machine, module, "not installed" in broken[module])]
-    return Finding(reasons, Status.PROBLEM, combined(fixes), figures)
+    return problem(reasons, figures, *combined(fixes))
 
 
 def _optional() -> dict[str, str]:
@@ -172,13 +172,10 @@ def libraries(machine: Machine) -> Finding | None:
     has_driver = machine.driver.get("context") is not None or has_mesa(machine)
     names = [*missing, *([] if has_driver else ["Mesa's drivers"])]
     if not names:
-        return Finding(", ".join(LIBRARIES), figures={"missing": []})
+        return ok(", ".join(LIBRARIES), {"missing": []})
     install_all = [*missing.values(), *([] if has_driver else [MESA])]
-    return Finding(
-        f"{', '.join(names)}: not installed",
-        Status.PROBLEM,
-        (apt_install(machine, " ".join(install_all)),),
-        {"missing": names},
+    return problem(
+        f"{', '.join(names)}: not installed", {"missing": names}, apt_install(machine, " ".join(install_all))
     )
 
 

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from glsl_infer.tools.doctor import config_txt
-from glsl_infer.tools.doctor.findings import Finding, Status, check
+from glsl_infer.tools.doctor.findings import Finding, check, ok, problem, warning
 from glsl_infer.tools.doctor.machine import Machine
 
 OLDEST_DEBIAN = 12
@@ -38,7 +38,7 @@ _COOLING = "add a heat sink or a fan"
 def board(machine: Machine) -> Finding:
     """Name the board and its CPU."""
     gpu = ", VideoCore IV" if machine.is_videocore4 else ""
-    return Finding(f"{machine.cpu_model()}{gpu}", figures={"board": machine.board or None, "cpu": machine.cpu_model()})
+    return ok(f"{machine.cpu_model()}{gpu}", {"board": machine.board or None, "cpu": machine.cpu_model()})
 
 
 @check("system")
@@ -50,13 +50,12 @@ def system(machine: Machine) -> Finding:
     release_number = release.get("VERSION_ID", "")
     is_debian = release.get("ID") in ("debian", "raspbian")
     if machine.is_raspberry_pi and is_debian and release_number.isdecimal() and int(release_number) < OLDEST_DEBIAN:
-        return Finding(
+        return warning(
             f"{name} is older than Raspberry Pi OS Bookworm (Debian {OLDEST_DEBIAN})",
-            Status.WARNING,
-            ("write Raspberry Pi OS Bookworm or Trixie to the card with Raspberry Pi Imager",),
             figures,
+            "write Raspberry Pi OS Bookworm or Trixie to the card with Raspberry Pi Imager",
         )
-    return Finding(f"{name}, {figures['kernel']}", figures=figures)
+    return ok(f"{name}, {figures['kernel']}", figures)
 
 
 @check("power")
@@ -69,14 +68,14 @@ def power(machine: Machine) -> Finding | None:
     before = [words for bit, words in _NOW.items() if bits >> bit + 16 & 1 and words not in now]
     figures = {"throttled": hex(bits), **machine.state()}
     if not now and not before:
-        return Finding("not throttled since the start, voltage is right", figures=figures)
+        return ok("not throttled since the start, voltage is right", figures)
     parts = ([f"now: {', '.join(now)}"] if now else []) + (
         [f"earlier since the start: {', '.join(before)}"] if before else []
     )
     is_low = bool(bits & 0x10001)
     is_hot = bool(bits & (0x80008 if is_low else 0xE000E))  # low voltage alone throttles, too
     fixes = (_SUPPLY,) * is_low + (_COOLING,) * is_hot
-    return Finding("; ".join(parts), Status.WARNING, fixes, figures)
+    return warning("; ".join(parts), figures, *fixes)
 
 
 @check("memory")
@@ -89,7 +88,7 @@ def memory(machine: Machine) -> Finding | None:
     figures = {"total": total, "available": available, "swap_free": swap}
     words = f"{_mb(available)} of {_mb(total or 0)} available, {_mb(swap)} of free swap"
     if available >= LEAST_MEMORY:
-        return Finding(words, figures=figures)
+        return ok(words, figures)
     fixes = ["ps -eo rss,comm --sort=-rss | head    # the largest processes; end those that you do not need"]
     if machine.exists("usr/sbin/lightdm"):
         fixes.append("sudo systemctl set-default multi-user.target && sudo reboot    # start without the desktop")
@@ -98,8 +97,8 @@ def memory(machine: Machine) -> Finding | None:
         fixes.append(
             "sudo dphys-swapfile setup && sudo dphys-swapfile swapon" if is_dphys else "sudo apt install zram-tools"
         )
-        return Finding(f"{words}; {_mb(LEAST_MEMORY)} are needed", Status.PROBLEM, tuple(fixes), figures)
-    return Finding(f"{words}; below {_mb(LEAST_MEMORY)} the system swaps", Status.WARNING, tuple(fixes), figures)
+        return problem(f"{words}; {_mb(LEAST_MEMORY)} are needed", figures, *fixes)
+    return warning(f"{words}; below {_mb(LEAST_MEMORY)} the system swaps", figures, *fixes)
 
 
 @check("GPU memory")
@@ -119,21 +118,17 @@ def gpu_memory(machine: Machine) -> Finding | None:
             if is_argument
             else set_overlay(config, "vc4-kms-v3d,cma-64")
         )
-        return Finding(
-            f"{words}; the GPU needs {_mb(LEAST_CMA)}",
-            Status.PROBLEM if total < LEAST_CMA // 2 else Status.WARNING,
-            (f"{fix} && sudo reboot",),
-            figures,
+        return (problem if total < LEAST_CMA // 2 else warning)(
+            f"{words}; the GPU needs {_mb(LEAST_CMA)}", figures, f"{fix} && sudo reboot"
         )
     reserved = config.number("gpu_mem") or 0
     if reserved > MOST_GPU_MEM:
-        return Finding(
+        return warning(
             f"{words}; gpu_mem={reserved} in {config.path} takes memory that the open driver does not use",
-            Status.WARNING,
-            (f"sudo sed -i 's/^gpu_mem=/#&/' {config.path} && sudo reboot",),
             figures,
+            f"sudo sed -i 's/^gpu_mem=/#&/' {config.path} && sudo reboot",
         )
-    return Finding(words, figures=figures)
+    return ok(words, figures)
 
 
 def set_overlay(config: config_txt.Config, overlay: str) -> str:
@@ -150,14 +145,13 @@ def cache(machine: Machine) -> Finding:
     from glsl_infer.runtime.program_cache import VARIABLE, default_folder
 
     if os.environ.get(VARIABLE) == "off":
-        return Finding(f"{VARIABLE}=off: every start compiles and checks again", figures={"folder": None})
+        return ok(f"{VARIABLE}=off: every start compiles and checks again", {"folder": None})
     folder = default_folder()
     if folder is None:
-        return Finding(
+        return warning(
             "the cache folder is a symbolic link, or this user has no home; every start compiles and checks again",
-            Status.WARNING,
-            (f"export {VARIABLE}=FOLDER    # a folder of this user",),
             {"folder": None},
+            f"export {VARIABLE}=FOLDER    # a folder of this user",
         )
     folder_text = _shortened(folder)
     figures: dict[str, object] = {"folder": folder_text, "free": None}
@@ -168,22 +162,21 @@ def cache(machine: Machine) -> Finding:
             if existing.is_dir()
             else f"{folder_text} must be a folder, in folders"
         )
-        return Finding(
+        return warning(
             f"{folder_text} cannot be written; every start compiles and checks again",
-            Status.WARNING,
-            (fix, f"export {VARIABLE}=FOLDER    # or another folder of this user"),
             figures,
+            fix,
+            f"export {VARIABLE}=FOLDER    # or another folder of this user",
         )
     free = shutil.disk_usage(existing).free
     figures = {"folder": folder_text, "free": free}
     if free < LEAST_DISK:
-        return Finding(
+        return warning(
             f"{folder_text}: only {_mb(free)} of disk space are free",
-            Status.WARNING,
-            ("sudo apt clean && sudo journalctl --vacuum-size=20M",),
             figures,
+            "sudo apt clean && sudo journalctl --vacuum-size=20M",
         )
-    return Finding(f"{folder_text} can be written, {_mb(free)} free", figures=figures)
+    return ok(f"{folder_text} can be written, {_mb(free)} free", figures)
 
 
 def _shortened(folder: Path) -> str:

@@ -58,15 +58,10 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
     return {
         "file": {"path": None if path is None else str(path), "bytes": None if path is None else path.stat().st_size},
         "model": manifest.name,
-        "inputs": [
-            {"name": entry.name, "kind": entry.kind, "shape": list(entry.shape), "fit": entry.fit}
-            for entry in manifest.inputs
-        ],
+        "inputs": [_fields(entry, "name", "kind", "shape", "fit") for entry in manifest.inputs],
         "outputs": [
             {
-                "name": output.name,
-                "purpose": output.purpose,
-                "shape": list(output.shape),
+                **_fields(output, "name", "purpose", "shape"),
                 "layers": list(names),
                 "steps": [step.step for step in output.steps],
             }
@@ -101,27 +96,23 @@ def _of_part(bundle: Bundle) -> dict[str, Any]:
         "layers": layers,
         "passes": [
             {
-                "layer": entry.layer,
-                "program": entry.program,
-                "target": entry.target,
-                "clear": entry.clear,
-                "textures": list(entry.textures),
+                **_fields(entry, "layer", "program", "target", "clear", "textures"),
                 "quads": len(entry.quads),
                 "pixels": entry.pixels,
             }
             for entry in manifest.passes
         ],
         "textures": [
-            {
-                "name": entry.name,
-                "kind": entry.kind,
-                "width": entry.width,
-                "height": entry.height,
-                "bytes": 4 * entry.width * entry.height,
-            }
+            {**_fields(entry, "name", "kind", "width", "height"), "bytes": 4 * entry.width * entry.height}
             for entry in manifest.textures
         ],
     }
+
+
+def _fields(entry: object, *names: str) -> dict[str, Any]:
+    """Return attributes by name, as plain data: tuples become lists."""
+    values = {name: getattr(entry, name) for name in names}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def stored_as(value: Value) -> str:

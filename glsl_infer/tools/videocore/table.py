@@ -47,7 +47,7 @@ def as_text(reports: Sequence[Report], draw_share: float) -> str:
     for report in reports:
         first, *sums = _sums(report, draw_share)
         table.append(cells(first, report.mesa, sums))
-    lines = [*(f"{report.file}: {report.driver}" for report in reports), "", *_aligned(table)]
+    lines = [*(f"{report.file}: {report.driver}" for report in reports), "", *plain_text.aligned(table)]
     for report in reports:
         with_mesa = f" (Mesa {report.mesa})" if several else ""
         lines += ["", *estimates(report, draw_share, with_mesa)]
@@ -141,7 +141,7 @@ def _side_by_side(reports: Sequence[Report], draw_share: float) -> str:
         ["total", *(cell for total in totals for cell in ("", "", f"{total / 1e6:.1f}"))]
         + [_percent(totals[0], total) for total in totals[1:]]
     )
-    lines = _aligned(rows)
+    lines = plain_text.aligned(rows)
     for name, report in zip(titles, reports):
         sums = report.totals
         lines += [
@@ -249,15 +249,3 @@ def _change(before: Row | None, after: Row | None) -> str:
 
 def _percent(before: int, after: int) -> str:
     return f"{after / before - 1.0:+.1%}" if before else NOTHING
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines of aligned columns: the first flush left, the others flush right."""
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if index == 0 else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in rows
-    ]

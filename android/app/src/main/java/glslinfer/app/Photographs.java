@@ -77,7 +77,8 @@ final class Photographs {
                         String name = uri.getLastPathSegment() == null ? "the file" : uri.getLastPathSegment();
                         try {
                             Photograph photograph = decode(bytes(activity.getContentResolver(), uri));
-                            return told(photograph, name + " cannot be read as an image on this device; choose another one");
+                            String refused = " cannot be read as an image on this device; choose another one";
+                            return told(photograph, name + refused);
                         } catch (IOException error) {
                             return told(null, name + " cannot be read (" + error.getMessage() + ")");
                         } catch (SecurityException error) {

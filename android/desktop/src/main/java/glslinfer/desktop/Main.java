@@ -128,7 +128,8 @@ public final class Main {
             frame(open(arguments.get(0)), Paths.get(arguments.get(1)), arguments.subList(2, arguments.size()));
         } else if (name.equals("image") && arguments.size() > 2) {
             Session session = open(arguments.get(0));
-            Result first = session.run(inputs(session, arguments.subList(2, arguments.size()))).values().iterator().next();
+            List<String> files = arguments.subList(2, arguments.size());
+            Result first = session.run(inputs(session, files)).values().iterator().next();
             Files.write(Paths.get(arguments.get(1)), Images.toBytes(session.bundle.manifest, first));
         } else if (name.equals("layers") && arguments.size() > 2) {
             layers(open(arguments.get(0)), Paths.get(arguments.get(1)), arguments.subList(2, arguments.size()));

@@ -1446,7 +1446,8 @@ final class ShaderCheck {
     /** Returns a value between two bounds; if they can be in the wrong order, drivers return either. */
     private static Value clamped(int type, Value value, Value low, Value high) {
         Value clipped = bounded(type, bounded(type, value, low, false), high, true);
-        return low.most <= high.least ? clipped : clipped.hull(bounded(type, bounded(type, value, high, true), low, false));
+        if (low.most <= high.least) return clipped;
+        return clipped.hull(bounded(type, bounded(type, value, high, true), low, false));
     }
 
     private static Value mixed(int type, Value left, Value right, Value share) {
