@@ -124,7 +124,7 @@ def _run_classifier(
             else:
                 what = frame.name or f"frame {frame.index}"
                 labels = ", ".join(f"{100 * each.probability:.2f} % {each.label}" for each in predictions)
-                print(one_line(f"{what}: {labels}{camera_tasks.rate_text(rate)}"), flush=True)
+                print(one_line(f"{what}: {labels}{camera_tasks.rate_text(frame, rate)}"), flush=True)
 
         def while_open() -> Iterator[Frame]:
             for frame in frames:

@@ -203,9 +203,12 @@ def title_of(args: argparse.Namespace, rate: float) -> str:
     return f"{args.source}, {rate:.1f} frames a second - glsl-infer"
 
 
-def rate_text(rate: float) -> str:
-    """Return a frame rate as the end of a line; empty for the first frame, which has none."""
-    return f" ({rate:.1f} frames a second)" if rate else ""
+def rate_text(frame: Frame, rate: float) -> str:
+    """Return a frame rate as the end of a line; empty for the first frame and for the image files of a folder.
+
+    The results of a few image files arrive almost at the same time, so their rate would be far too high.
+    """
+    return f" ({rate:.1f} frames a second)" if rate and frame.name is None else ""
 
 
 class FrameClock:
@@ -253,7 +256,7 @@ def _result_writer(args: argparse.Namespace, task: Task[Any]) -> Callable[..., f
                 what = f"{len(result)} found"
             note = "" if event is None else f"; {event}" + ("" if snapshot is None else f", {snapshot}")
             name = frame.name or f"frame {frame.index}"
-            print(one_line(f"{name}: {task.description.name}: {what}{rate_text(rate)}{note}"), flush=True)
+            print(one_line(f"{name}: {task.description.name}: {what}{rate_text(frame, rate)}{note}"), flush=True)
         return rate
 
     return show

@@ -111,9 +111,16 @@ def test_a_bad_picture_is_passed_over(model: Path, tmp_path: Path, capsys: Captu
     (source / "00001.png").write_bytes(b"no picture")
     assert main(["camera", "--source", str(source), "--model", str(model)]) == 0
     printed = capsys.readouterr()
-    first, second = printed.out.splitlines()
-    assert "frames a second" in second and "frames a second" not in first
+    assert len(printed.out.splitlines()) == 2
     assert printed.err.count("warning:") == 1
+
+
+def test_only_frames_without_a_file_of_their_own_have_a_rate(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    rated = []
+    for source in (film(tmp_path / "film.gif", 3), folder(tmp_path / "f", 3)):
+        assert main(["camera", "--source", str(source), "--model", str(model)]) == 0
+        rated.append(["frames a second" in line for line in capsys.readouterr().out.splitlines()])
+    assert rated == [[False, True, True], [False, False, False]]
 
 
 def test_a_film_that_is_cut_off_ends_with_what_is_wrong(model: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -175,7 +175,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
             ["-o", "out.png"],
             "ends in a vector of 3 values, which is not an image; -o OUT.npy writes its values",
         ),
-        (None, ["--whole"], "tiles can be put together where a model ends in an image; this one ends in a vector"),
+        (None, ["--whole"], "only a model that returns an image runs on tiles (--whole); this one returns a vector"),
     ],
 )
 def test_refusals(

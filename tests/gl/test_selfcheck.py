@@ -172,7 +172,13 @@ def judged(context: Context, wrong: float, softmax: bool) -> dict[str, Any]:
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("softmax", [False, True])
-@pytest.mark.parametrize(("wrong", "who"), [(0.0, "this driver is right"), (3.0, "something else (first in 'conv')")])
+@pytest.mark.parametrize(
+    ("wrong", "who"),
+    [
+        (0.0, "this driver is right, the exported model differs: it was made with another --input-range"),
+        (3.0, "something else (first in 'conv')"),
+    ],
+)
 def test_whose_difference_it_is(context: Context, wrong: float, who: str, softmax: bool) -> None:
     result = judged(context, wrong, softmax)
     (line,) = sentences(result)

@@ -78,7 +78,7 @@ def factor_of(output: tuple[int, ...], size: int) -> int:
         InputError: the output is not an image, or the factor is not an integer.
     """
     if len(output) < 2:
-        raise InputError("tiles can be put together where a model ends in an image; this one ends in a vector")
+        raise InputError("only a model that returns an image runs on tiles (--whole); this one returns a vector")
     height, width = output[:2]
     if height != width or height % size:
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,7 +35,9 @@ class Pins(Closing):
         self._error = gpiozero.GPIOZeroError
         for pin in sorted(set(numbers.values())):
             try:
-                self._pins[pin] = gpiozero.DigitalOutputDevice(pin)
+                with warnings.catch_warnings():  # one for each library that is missing; the error names the packages
+                    warnings.simplefilter("ignore", gpiozero.PinFactoryFallback)
+                    self._pins[pin] = gpiozero.DigitalOutputDevice(pin)
             except (gpiozero.GPIOZeroError, OSError, ImportError, RuntimeError) as error:
                 self.close()
                 raise InputError(

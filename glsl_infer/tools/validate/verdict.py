@@ -23,6 +23,9 @@ from glsl_infer.tools.validate.measures import Agreement
 PICTURES = 2
 """Number of samples computed by the reference, which takes seconds for each."""
 
+_OF_EXPORT = (
+    "the exported model differs: it was made with another --input-range than given here, or its 8 bits are too few"
+)
 _EXPORT = "to come nearer, export with --images and more typical images, with --tolerance 0.01, or with --precision 16"
 
 
@@ -105,7 +108,7 @@ def sentences(agreement: Mapping[str, Any]) -> list[str]:
             sentence = f"{whose}on {agreement['judged']} images the exact reference (NumPy) has a cosine of {exact:.6g}"
             sentence += f" with the model, and the GPU {driver:.6g} with the reference: "
             if agreement["wrong"] is None:
-                lines.append(f"{sentence}this driver is right, the rounding to 8 bits differs; {_EXPORT}")
+                lines.append(f"{sentence}this driver is right, {_OF_EXPORT}; {_EXPORT}")
             else:
                 where = f"(first in '{agreement['wrong']}')"
                 lines.append(f"{sentence}this driver computes something else {where}; run 'glsl-infer selfcheck' on it")
