@@ -26,7 +26,7 @@ _MOST_PIXELS = 48 * 48
 
 
 def random_network(seed: int) -> keras.Model:
-    """Return the network of a seed, with images of 1 or 3 channels or vectors as inputs, of values from 0 to 1."""
+    """Return the network of a seed. Its inputs are images of 1 or 3 channels and vectors, with values from 0 to 1."""
     keras.utils.set_random_seed(seed)
     rng = np.random.default_rng(seed)
     height, width = (int(rng.integers(12, 33)) for _ in range(2))
@@ -51,10 +51,10 @@ def random_network(seed: int) -> keras.Model:
     outputs = [HEADS[int(rng.integers(len(HEADS)))](rng, x)]
     while rng.random() < 0.25 and len(outputs) < 3:
         outputs.append(HEADS[int(rng.integers(len(HEADS)))](rng, feature_maps[int(rng.integers(1, len(feature_maps)))]))
-    return _moved(keras.Model(inputs, outputs, name=f"random{seed}"), rng)
+    return _randomise_constant_weights(keras.Model(inputs, outputs, name=f"random{seed}"), rng)
 
 
-def _moved(model: keras.Model, rng: np.random.Generator) -> keras.Model:
+def _randomise_constant_weights(model: keras.Model, rng: np.random.Generator) -> keras.Model:
     """Randomise the weights with constant initial values."""
     for weight in model.weights:
         kind = weight.path.rpartition("/")[2]
@@ -115,7 +115,7 @@ def _filters(rng: np.random.Generator) -> int:
     return int(rng.choice([4, 6, 8, 10, 12, 16, 20]))
 
 
-def _plain(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _convolution(rng: np.random.Generator, x: Tensor) -> Tensor:
     options = {"strides": _pick(rng, 1, 1, 2)} if rng.random() < 0.7 else {"dilation_rate": 2}
     x = layers.Conv2D(_filters(rng), _pick(rng, 1, 3, 3, 5, (1, 3), (3, 1)), padding="same", **options)(x)
     return activated(rng, normalised(rng, x))
@@ -139,12 +139,12 @@ def _inverted(rng: np.random.Generator, x: Tensor) -> Tensor:
     y = layers.DepthwiseConv2D(_pick(rng, 3, 5), strides=stride, padding="same", use_bias=False)(y)
     y = activated(rng, layers.BatchNormalization()(y))
     if rng.random() < 0.6:
-        y = _squeezed(rng, y)
+        y = _channel_gate(rng, y)
     y = layers.BatchNormalization()(layers.Conv2D(channels, 1, use_bias=False)(y))
     return layers.Add()([x, y]) if stride == 1 else y
 
 
-def _squeezed(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _channel_gate(rng: np.random.Generator, x: Tensor) -> Tensor:
     channels = x.shape[-1]
     if rng.random() < 0.5:
         gate = layers.GlobalAveragePooling2D(keepdims=True)(x)
@@ -156,7 +156,7 @@ def _squeezed(rng: np.random.Generator, x: Tensor) -> Tensor:
     return layers.Multiply()([x, gate])
 
 
-def _looked_at(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _spatial_gate(rng: np.random.Generator, x: Tensor) -> Tensor:
     """Return a map times a gate for each pixel, computed from the mean and maximum of its channels."""
     parts = [ops.mean(x, axis=-1, keepdims=True), ops.max(x, axis=-1, keepdims=True)]
     return x * layers.Conv2D(1, 3, padding="same", activation="sigmoid")(layers.Concatenate()(parts))
@@ -170,7 +170,7 @@ def _residual(rng: np.random.Generator, x: Tensor) -> Tensor:
     return activated(rng, layers.Add()([layers.BatchNormalization()(y), short]))
 
 
-def _before_activation(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _preactivated(rng: np.random.Generator, x: Tensor) -> Tensor:
     y = layers.Conv2D(x.shape[-1], 3, padding="same")(activated(rng, normalised(rng, x)))
     return layers.Add()([x, y])
 
@@ -203,7 +203,7 @@ def _blurred(rng: np.random.Generator, x: Tensor) -> Tensor:
     return layers.AveragePooling2D(2, strides=1, padding="same")(x) - x * 0.5
 
 
-def _up_and_joined(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _unet(rng: np.random.Generator, x: Tensor) -> Tensor:
     """Return a U-net's block: half the size, upsampled again, and concatenated with its input."""
     height, width = x.shape[1:3]
     y = layers.Conv2D(_filters(rng), 3, padding="same", activation="relu")(layers.MaxPooling2D(2, padding="same")(x))
@@ -243,13 +243,13 @@ def _padded(rng: np.random.Generator, x: Tensor) -> Tensor:
     return layers.Conv2D(_filters(rng), 3, strides=_pick(rng, 1, 2), activation="relu")(x)
 
 
-def _cut(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _cropped(rng: np.random.Generator, x: Tensor) -> Tensor:
     if min(x.shape[1:3]) < 4:
         return x
     return _pick(rng, lambda: layers.Cropping2D(((1, 0), (0, 1)))(x), lambda: x[:, ::2, 1::2], lambda: x[:, 1:-1])()
 
 
-def _halves(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _half_shuffled(rng: np.random.Generator, x: Tensor) -> Tensor:
     """Return a map with a convolution of half of its channels, then shuffled."""
     channels = x.shape[-1]
     if channels % 2:
@@ -285,11 +285,11 @@ def _arithmetic(rng: np.random.Generator, x: Tensor) -> Tensor:
     return ops.maximum(1.0 - y, 0.0) + ops.minimum(x, 2.0)
 
 
-def _turned(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _transposed(rng: np.random.Generator, x: Tensor) -> Tensor:
     return layers.Conv2D(_filters(rng), 3, padding="same")(layers.Permute((2, 1, 3))(x))
 
 
-def _mixed(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _convnext(rng: np.random.Generator, x: Tensor) -> Tensor:
     """Return dense layers for each pixel after a layer norm, as in ConvNeXt's block and in a transformer."""
     channels = x.shape[-1]
     y = layers.DepthwiseConv2D(5, padding="same")(x)
@@ -298,7 +298,7 @@ def _mixed(rng: np.random.Generator, x: Tensor) -> Tensor:
     return layers.Add()([x, layers.Dense(channels)(y)])
 
 
-def _attended(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _attention(rng: np.random.Generator, x: Tensor) -> Tensor:
     """Return self-attention over pixels, at a small size."""
     while x.shape[1] * x.shape[2] > 100:
         x = layers.AveragePooling2D(2, padding="same")(x)
@@ -314,9 +314,9 @@ def _attended(rng: np.random.Generator, x: Tensor) -> Tensor:
 
 
 BLOCKS: tuple[Block, ...] = (
-    _plain, _plain, _grouped, _separable, _inverted, _inverted, _looked_at, _residual, _residual, _before_activation,
-    _inception, _dense_block, _pooled, _blurred, _up_and_joined, _up_and_joined, _enlarged, _padded, _cut, _halves,
-    _arithmetic, _arithmetic, _turned, _mixed, _attended,
+    _convolution, _convolution, _grouped, _separable, _inverted, _inverted, _spatial_gate, _residual, _residual,
+    _preactivated, _inception, _dense_block, _pooled, _blurred, _unet, _unet, _enlarged, _padded, _cropped,
+    _half_shuffled, _arithmetic, _arithmetic, _transposed, _convnext, _attention,
 )  # fmt: skip
 
 
@@ -328,7 +328,7 @@ def _classes(rng: np.random.Generator, x: Tensor) -> Tensor:
     return layers.Dense(7, activation=_pick(rng, "softmax", "softmax", None))(x)
 
 
-def _numbers(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _vector(rng: np.random.Generator, x: Tensor) -> Tensor:
     x = layers.Flatten()(layers.Conv2D(2, 3, strides=2, padding="same", activation="relu")(x))
     return layers.Dense(5, activation=_pick(rng, None, "sigmoid", "tanh"))(x)
 
@@ -341,7 +341,7 @@ def _mask(rng: np.random.Generator, x: Tensor) -> Tensor:
     return layers.Conv2D(1, 3, padding="same", activation="sigmoid")(x)
 
 
-def _picture(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _image(rng: np.random.Generator, x: Tensor) -> Tensor:
     if rng.random() < 0.5:
         return ops.depth_to_space(layers.Conv2D(12, 3, padding="same")(x), 2)
     return activated(rng, layers.Conv2DTranspose(3, 4, strides=2, padding="same")(x))
@@ -351,7 +351,7 @@ def _segments(rng: np.random.Generator, x: Tensor) -> Tensor:
     return layers.Softmax()(layers.Conv2D(5, 1)(x))
 
 
-def _heat(rng: np.random.Generator, x: Tensor) -> Tensor:
+def _heatmaps(rng: np.random.Generator, x: Tensor) -> Tensor:
     return layers.Conv2D(4, 1)(activated(rng, layers.Conv2D(_filters(rng), 3, padding="same")(x)))
 
 
@@ -362,4 +362,4 @@ def _boxes(rng: np.random.Generator, x: Tensor) -> Tensor:
     return layers.Activation("sigmoid")(boxes) if rng.random() < 0.5 else boxes
 
 
-HEADS: tuple[Block, ...] = (_classes, _classes, _numbers, _unit, _mask, _picture, _segments, _heat, _boxes)
+HEADS: tuple[Block, ...] = (_classes, _classes, _vector, _unit, _mask, _image, _segments, _heatmaps, _boxes)

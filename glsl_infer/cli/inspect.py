@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     model_options.prepare_import(args, draws=args.model.suffix == bundles.SUFFIX)
     if args.out is not None and args.layers is None:
         raise InputError("--out needs --images IMAGE; give both")
-    check(args)
+    _check_outputs(args)
     if args.model.suffix.lower() != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix):
         return _inspect_model(args)
     if args.stage:
@@ -102,10 +102,10 @@ def run(args: argparse.Namespace) -> int:
     described = inspection.inspect(bundle)
     if args.layers is not None:
         described["pictures"] = [str(path) for path in _draw_layers(args, bundle)]
-    written = write_of_bundle(args, bundle)
+    written = _write_bundle_files(args, bundle)
     if written:
         described["written"] = written
-    print_result(args, described, _text(described, passes=args.passes))
+    print_result(args, described, _bundle_lines(described, passes=args.passes))
     return 0
 
 
@@ -126,9 +126,9 @@ def _inspect_model(args: argparse.Namespace) -> int:
         say_warning(warning)
     if args.stage:
         return _print_stage(args, inspected)
-    written = write_of_model(args, inspected)
+    written = _write_model_page(args, inspected)
     data = {**inspected.as_json(), **({"written": written} if written else {})}
-    print_result(args, data, [*lines_of(inspected), *(f"wrote {path}" for path in written)])
+    print_result(args, data, [*_model_lines(inspected), *(f"wrote {path}" for path in written)])
     return 0
 
 
@@ -182,8 +182,8 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     return written
 
 
-def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
-    """Return the text output as lines."""
+def _bundle_lines(described: dict[str, Any], *, passes: bool) -> list[str]:
+    """Return the description of a bundle as text."""
     totals, memory, members = described["totals"], described["memory"], described["members"]
     limits = described["limits"]
     lines = [
@@ -203,15 +203,16 @@ def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
         "",
     ]
     rows = described["layers"]
-    wide = max(5, *(len(row["layer"]) for row in rows))
-    op = max(2, *(len(row["op"]) for row in rows))
+    layer_width = max(5, *(len(row["layer"]) for row in rows))
+    op_width = max(2, *(len(row["op"]) for row in rows))
     lines.append(
-        f"{'layer':{wide}} {'op':{op}} {'shape':>13} {'stored':20} {'passes':>6} {'programs':>8} "
+        f"{'layer':{layer_width}} {'op':{op_width}} {'shape':>13} {'stored':20} {'passes':>6} {'programs':>8} "
         f"{'weights':>9} {'gain':>6}  inputs"
     )
     lines += [
-        f"{row['layer']:{wide}} {row['op']:{op}} {sides(row['shape']):>13} {row['stored']:20} {row['passes']:6} "
-        f"{row['programs']:8} {row['weights']:9,} {_gain(row['gain']):>6}  {', '.join(row['inputs'])}".rstrip()
+        f"{row['layer']:{layer_width}} {row['op']:{op_width}} {sides(row['shape']):>13} {row['stored']:20} "
+        f"{row['passes']:6} {row['programs']:8} {row['weights']:9,} {_gain(row['gain']):>6}  "
+        f"{', '.join(row['inputs'])}".rstrip()
         for row in rows
     ]
     if passes:
@@ -230,12 +231,12 @@ def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
 
 
 def _part(part: dict[str, Any]) -> str:
-    what = (
+    summary = (
         f"{part['kind'].upper()}: {', '.join(part['inputs'])} -> {', '.join(part['outputs'])}, {part['layers']} layers"
     )
     if part["kind"] == "cpu":
-        return f"{what} ({', '.join(part['operators'])})"
-    return f"{what}; uploads {part['uploaded'] / 1e3:.1f} kB and reads back {part['read_back'] / 1e3:.1f} kB a frame"
+        return f"{summary} ({', '.join(part['operators'])})"
+    return f"{summary}; uploads {part['uploaded'] / 1e3:.1f} kB and reads back {part['read_back'] / 1e3:.1f} kB a frame"
 
 
 def _input(entry: dict[str, Any]) -> str:
@@ -260,8 +261,8 @@ LONG = 100
 """Advice of at least this many characters is printed once."""
 
 
-def lines_of(model: Inspected) -> list[str]:
-    """Return the table, then all problems, then the result of an export."""
+def _model_lines(model: Inspected) -> list[str]:
+    """Return the table of a model to export, then its problems, or that it can be exported."""
     from glsl_infer.tools.inspect.layers import NEEDS_PICTURES
 
     lines = aligned([("layer", "kind", "shape", "runs", "becomes"), *map(_cells, model.rows)], left=5)
@@ -278,7 +279,7 @@ def lines_of(model: Inspected) -> list[str]:
 
 
 def _without_repeats(model: Inspected) -> list[str]:
-    """Return the problems. Advice that was already printed is replaced by the name of its layer."""
+    """Return the problems. Long advice is printed once, then replaced by the name of the layer that has it."""
     first_layers: dict[str, str] = {}
     texts = []
     for problem in model.problems:
@@ -298,11 +299,11 @@ def _cells(row: LayerStatus) -> tuple[str, str, str, str, str]:
     return row.layer, row.kind, sides(row.shape), row.runs, textwrap.shorten(becomes, 60, placeholder=" ...")
 
 
-def check(args: argparse.Namespace) -> None:
-    """Refuse other file names, so that the model is never overwritten, and locations that are not writable.
+def _check_outputs(args: argparse.Namespace) -> None:
+    """Refuse to write a page or an ONNX file with another suffix, over the model, or to a folder that is not writable.
 
     Raises:
-        InputError: a file is refused. The message names the option.
+        InputError: a file is refused; the message names its option.
     """
     pages = (("--html", args.html, (".html", ".htm")), ("--onnx-view", args.onnx_view, (".onnx",)))
     for option, path, suffixes in pages:
@@ -313,31 +314,32 @@ def check(args: argparse.Namespace) -> None:
             raise InputError(f"{option} {path} is the model itself; name another file")
 
 
-def write_of_bundle(args: argparse.Namespace, bundle: Bundle) -> list[str]:
+def _write_bundle_files(args: argparse.Namespace, bundle: Bundle) -> list[str]:
     """Write the requested files of a bundle; return their names."""
     written = []
     if args.html is not None:
         from glsl_infer.tools.inspect.bundle_page import bundle_page
 
         page = bundle_page(bundle, *_cost(args.model))
-        written.append(_written(args.html, page.encode()))
+        written.append(_write(args.html, page.encode()))
     if args.onnx_view is not None:
         from glsl_infer.tools.inspect.onnx_view import onnx_view
 
-        written.append(_written(args.onnx_view, onnx_view(bundle)))
+        written.append(_write(args.onnx_view, onnx_view(bundle)))
     return written
 
 
-def write_of_model(args: argparse.Namespace, inspected: Inspected) -> list[str]:
+def _write_model_page(args: argparse.Namespace, inspected: Inspected) -> list[str]:
     """Write the page of a model to export, if requested; return its name."""
     if args.html is None:
         return []
     from glsl_infer.tools.inspect.model_page import model_page
 
-    return [_written(args.html, model_page(inspected).encode())]
+    return [_write(args.html, model_page(inspected).encode())]
 
 
-def _written(path: Path, data: bytes) -> str:
+def _write(path: Path, data: bytes) -> str:
+    """Write a file; return its name."""
     files.write_output(path, data)
     return str(path)
 
@@ -350,4 +352,4 @@ def _cost(path: Path) -> tuple[Report | None, str]:
     try:
         return file_report(path, driver.find(), watch=progress.bar), ""
     except GlslInferError as error:
-        return None, f"What shaders cost is left out: {error}"
+        return None, f"The cost of the shaders is left out: {error}"

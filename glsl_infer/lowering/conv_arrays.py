@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from glsl_infer.lowering import codegen, conv_draws, truncation
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.taps import Coordinates, Product, Tap, fetch_offsets, picked, tap_lines
+from glsl_infer.lowering.taps import Coordinates, Product, Tap, constant_weights, fetch_offsets, tap_lines
 from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.program import Slice
 from glsl_infer.program.layout import FeatureMap
@@ -92,7 +92,7 @@ def draw(
         def weight(column: int, lanes: str, baked: NDArray[np.float32] | None = baked) -> str | None:
             if baked is None:
                 return f"weights[{column}]" if lanes == "xyzw" else f"weights[{column}].{lanes}"
-            return picked(baked[column], lanes)
+            return constant_weights(baked[column], lanes)
 
         residual_taps = []
         if residual:

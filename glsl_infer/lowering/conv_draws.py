@@ -190,14 +190,13 @@ def _by_tiles(
     for slot, index, x, y, products in fetches:
         first_x, top = (binding.axis(SOURCE, axis, index) for axis in "xy")
         group = (index, x) if by_columns else slot
-        begins = first_x if restart and group != previous else ""
         taps_by_tile.append(
             Tap(
                 binding.sampler(SOURCE, index),
                 shifted("left" if restart else first_x, x),
                 shifted(top, y),
                 products,
-                begins,
+                left=first_x if restart and group != previous else "",
             )
         )
         previous = group

@@ -13,7 +13,7 @@ from glsl_infer.lowering import codegen, conv_draws
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.conv_draws import Draw
-from glsl_infer.lowering.taps import picked, tap_lines
+from glsl_infer.lowering.taps import constant_weights, tap_lines
 from glsl_infer.program.layout import FeatureMap, Ranged
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def sum_shader(
     def weight(column: int, lanes: str) -> str | None:
         if baked is None:
             return f"weights[{(column - first) // 2}].{('xy', 'zw')[(column - first) % 2]}"
-        return picked(baked[column - first], lanes)
+        return constant_weights(baked[column - first], lanes)
 
     defines: dict[str, int | float | str] = {"BIAS": weight(first + count, "xy") or "vec2(0.0)"}
     defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(start.tolist())

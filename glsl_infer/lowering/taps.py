@@ -24,19 +24,19 @@ Weight = Callable[[int, str], Optional[str]]
 """Function from a column and components to an expression of its weights, or None if they are 0."""
 
 AFTER_NEXT_FETCH: Mapping[int, Mapping[int, str]] = {3: {1: "y", 2: "z"}, 4: {1: "z", 3: "z"}}
-"""Products of a texel to compute after the next fetch: components of the sum by index of the product, for each number
-of products.
+"""Products of a texel to compute after the next fetch, for 3 and 4 products: components of the sum, by index of the
+product.
 
 Of all choices of up to three components, these need the fewest instructions for X22
 (docs/engineering/videocore-shaders.md)."""
 
 
 MOST_FETCH_OFFSET = 64.0
-"""Largest offset of a sum. An addition then loses at most 1/500 of an 8-bit step."""
+"""Largest result of ``fetch_offsets``. At this size, an addition loses at most 1/500 of an 8-bit step."""
 
 MARGIN = 1.0 / 16.0
-"""Distance by which such a sum stays below 0. It exceeds rounding errors by far, and a larger one would cost
-precision."""
+"""Distance below 0 of a sum's fourth component after ``fetch_offsets``. It exceeds rounding errors by far, and a larger
+one would cost precision."""
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,21 @@ class Tap:
         x: expression of the x coordinate.
         y: expression of the y coordinate.
         products: products of the texel.
-        begins: expression to assign to the variable ``left`` before this fetch, waiting for the sum as y does; empty if
-            ``left`` keeps its value or is unused.
+        left: expression to assign to the shader's variable ``left`` before this fetch. It waits for the sum as y does.
+            Empty if ``left`` keeps its value or is unused.
     """
 
     sampler: str
     x: str
     y: str
     products: Sequence[Product]
-    begins: str = ""
+    left: str = ""
 
     def lines(self, texel: str, wait: str = "") -> list[str]:
         """Return the lines that fetch the texel into a variable; ``wait`` is a macro for coordinates, or empty."""
-        y, begins = (f"{wait}({axis})" if wait else axis for axis in (self.y, self.begins))
+        y, left = (f"{wait}({axis})" if wait else axis for axis in (self.y, self.left))
         fetch = f"{texel} = texture2D({self.sampler}, vec2({self.x}, {y}));"
-        return [f"left = {begins};", fetch] if self.begins else [fetch]
+        return [f"left = {left};", fetch] if self.left else [fetch]
 
 
 def shifted(coordinate: str, distance: float) -> str:
@@ -155,8 +155,10 @@ def tap_lines(taps: Sequence[Tap], weight: Weight, components: str = "xyzw", *, 
         for index, product in enumerate(tap.products):
             deferred_lanes = deferred.get(index, "")
             immediate_lanes = "".join(component for component in components if component not in deferred_lanes)
-            now += _added(product, texel, immediate_lanes, components, weight)
-            deferred_products += _added(product, texel, deferred_lanes, components, weight) if deferred_lanes else []
+            now += _add_product(product, texel, immediate_lanes, components, weight)
+            deferred_products += (
+                _add_product(product, texel, deferred_lanes, components, weight) if deferred_lanes else []
+            )
         if now or deferred_products:
             lines += [*tap.lines(texel, wait if fetched else ""), *pending, *now]
             pending = deferred_products
@@ -164,7 +166,7 @@ def tap_lines(taps: Sequence[Tap], weight: Weight, components: str = "xyzw", *, 
     return lines + pending
 
 
-def _added(product: Product, texel: str, lanes: str, components: str, weight: Weight) -> list[str]:
+def _add_product(product: Product, texel: str, lanes: str, components: str, weight: Weight) -> list[str]:
     """Return the line that adds a product to some components of the sum; empty if its weights are 0."""
     swizzle = "" if lanes == components else f".{lanes}"
     operand = f"{texel}.{product.lane}" if product.lane else texel + swizzle
@@ -174,14 +176,14 @@ def _added(product: Product, texel: str, lanes: str, components: str, weight: We
     return [] if factor is None else [f"sum{swizzle} += {factor} * {operand};"]
 
 
-def picked(column: Sequence[float], lanes: str) -> str | None:
-    """Return components of a column of constants as an expression; None if all are 0."""
+def constant_weights(column: Sequence[float], lanes: str) -> str | None:
+    """Return some components of a column of constants as an expression; None if all are 0."""
     values = [column["xyzw".index(component)] for component in lanes]
     return codegen.vec(values) if any(values) else None
 
 
 def fetch_offsets(constants: NDArray[np.float32], *, plain_residual: bool) -> NDArray[np.float32] | None:
-    """Return how far each slice's fourth component must start below its bias to be negative during the whole sum.
+    """Return how far each slice's fourth component must start below its bias to be negative until the sum is complete.
 
     Args:
         constants: columns of all slices of a layer, (slices, columns, 4): factors of texels, with the bias last.

@@ -1,12 +1,15 @@
-"""Restrictions of a child process that runs untrusted shaders, as far as the kernel and Python packages offer them.
+"""Restrictions of a child process that runs untrusted shaders, by the kernel's Landlock and seccomp if available.
 
-Landlock (Linux 5.13, no library): the child reads only the files in homes that Python and drivers need, and nothing of
-other processes, writes only to devices of GPUs, executes nothing, and opens no TCP connection. seccomp (if libseccomp's
-Python bindings, pyseccomp, are installed): it opens no socket, sends no signal, does not change the mode, owner, time,
-length or attribute of a file, or the limits, priority and processors of another process, makes no user namespace, and
-none of the other system calls that drivers never need. Landlock alone does not refuse these: without pyseccomp the
-child can change the mode of this user's files and, before Linux 6.2, empty them, end this user's processes, and connect
-to sockets of local services.
+Landlock (since Linux 5.13; no library) restricts files and TCP. The child can read files outside of homes, and in homes
+only those that Python and drivers need. It can write only to its own entries in /proc and to devices that drivers use.
+It cannot read the entries of other processes in /proc, execute programs, or open TCP connections.
+
+seccomp (if pyseccomp, libseccomp's Python bindings, is installed) refuses system calls that drivers never need. The
+child cannot open sockets, send signals to other processes, create user namespaces, change the mode, owner, times,
+length or attributes of files, or change the limits, priority or processors of other processes.
+
+With Landlock alone, the child can still change the mode of this user's files, end this user's processes, connect to
+sockets of local services and, before Linux 6.2, empty files.
 """
 
 from __future__ import annotations
@@ -25,12 +28,12 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
 _EXECUTE, _WRITE, _READ, _READ_FOLDER, _TRUNCATE, _REFER, _IOCTL = 1, 2, 4, 8, 1 << 14, 1 << 13, 1 << 15
 _CHANGES = 0x1FF0
-"""Rights to remove and create files, folders, links, sockets and devices."""
+"""Rights to remove and create files, folders, links, sockets and devices: bits 4 to 12."""
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
 """Rights in a rule for a single file."""
-_TCP, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2
+_TCP, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2  # TCP: to bind and to connect
 
-_NEEDLESS = (
+_REFUSED = (
     *("execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "mount", "umount2"),
     *("pivot_root", "chroot", "unshare", "setns", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "keyctl"),
     *("add_key", "request_key", "init_module", "finit_module", "delete_module", "kexec_load", "open_by_handle_at"),
@@ -42,12 +45,14 @@ _NEEDLESS = (
     *("clock_settime", "adjtimex", "clock_adjtime", "acct", "quotactl", "syslog", "fanotify_init", "creat"),
     *("truncate", "truncate64", "mq_unlink", "shmctl", "semctl", "msgctl", "msgsnd", "msgrcv", "semop", "semtimedop"),
 )
+"""System calls to refuse with any arguments."""
 _OF_OTHERS = ("prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity")
-"""System calls whose first argument is a process, or 0 for the caller."""
+"""System calls to refuse for other processes. Their first argument is a process, or 0 for the caller."""
 _WITH_STRUCTURES = ("openat2", "clone3")
-"""System calls whose flags a filter cannot read. The C library falls back to the older ones."""
+"""System calls to report as missing: their flags are in memory, which a filter cannot read. The C library then
+calls the older ones."""
 _FLAGS = (("open", 1, os.O_TRUNC), ("openat", 2, os.O_TRUNC), ("clone", 0, 1 << 28))  # CLONE_NEWUSER
-"""Refused flags of system calls: name, argument, flag. Before Linux 6.2, Landlock lets a file be emptied."""
+"""Flags to refuse: system call, index of its argument, flag. Before Linux 6.2, Landlock does not refuse to truncate."""
 _DEVICES = (
     *("null", "zero", "full", "random", "urandom", "dri", "dma_heap", "udmabuf", "dxg", "nvidia*", "mali*", "kgsl*"),
     *("pvr*", "galcore", "vchiq", "vcio", "vcsm-cma"),
@@ -100,7 +105,7 @@ def _allow(libc: ctypes.CDLL, rules: int, path: Path, rights: int) -> None:
 
 
 def _readable() -> Iterable[Path]:
-    """Yield the readable paths: everything outside homes, processes and devices, and what Python and drivers load."""
+    """Yield the readable paths: all outside of homes, processes and devices, and files that Python and drivers load."""
     home = _home()
     homes = {Path(top) for top in ("/home", "/root")} | ({home} if home is not None else set())
     with contextlib.suppress(OSError):
@@ -114,7 +119,7 @@ def _readable() -> Iterable[Path]:
 
 
 def _without(folder: Path, excluded: set[Path]) -> Iterable[Path]:
-    """Yield the entries of a folder, without some paths below it."""
+    """Yield paths that together contain everything in a folder except the excluded paths and links."""
     for entry in folder.iterdir():
         if entry in excluded or entry.is_symlink():
             continue  # the target of a link is allowed under its own path, or not at all
@@ -145,7 +150,7 @@ def _seccomp() -> bool:
         with contextlib.suppress(Exception):
             library = importlib.import_module(name)
             rules = library.SyscallFilter(library.ALLOW)
-            for call in _NEEDLESS:
+            for call in _REFUSED:
                 with contextlib.suppress(Exception):  # system calls differ between architectures
                     rules.add_rule(library.ERRNO(errno.EPERM), call)
             for call, own in (*((call, 0) for call in _OF_OTHERS), ("kill", os.getpid()), ("tgkill", os.getpid())):

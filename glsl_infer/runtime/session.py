@@ -246,7 +246,7 @@ class Session(Closing):
         Raises:
             ImageError, InputError: as ``run``.
         """
-        tensors = by_name(self.bundle.manifest, self.state.completed(inputs))
+        tensors = by_name(self.bundle.manifest, self.state.add_to(inputs))
         if self._pairs:
             self._check_shapes(tensors)
             self._seconds, self._began = [], time.perf_counter()
@@ -268,8 +268,8 @@ class Session(Closing):
         """Do the last step of ``run``: wait for the frame to end, and return the outputs as ``run`` does."""
         self.context.require_thread()
         results = self._results() if self._pairs else self._last.read()
-        self.state.keep(results)
-        return results if self._named else self.state.only(results)
+        self.state.update(results)
+        return results if self._named else self.state.single_result(results)
 
     def output_values(self) -> dict[str, list[NDArray[np.float64]]]:
         """Return the values of each output after the last frame, by name, before the host steps."""

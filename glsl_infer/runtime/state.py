@@ -19,14 +19,14 @@ class State:
     """Values that a session keeps from one frame to the next.
 
     Args:
-        manifest: of the bundle.
-        pairs: the output for each input, by the input's name.
+        manifest: manifest of the bundle.
+        pairs: names of outputs by the name of the input that receives them; None for a model without state.
 
     Attributes:
-        values: the value of each input in the next frame, by name: zeros at first. Assign arrays for another start.
+        values: arrays for the inputs of the next frame, by name: zeros at first. Assign others to start from them.
 
     Raises:
-        InputError: an input is unknown or a picture, an output is unknown, or their numbers of elements differ.
+        InputError: an input is unknown or an image, an output is unknown, or their numbers of elements differ.
     """
 
     def __init__(self, manifest: Manifest, pairs: Mapping[str, str] | None) -> None:
@@ -56,8 +56,8 @@ class State:
         """Start a new sequence: set all values to zero."""
         self.values = {name: np.zeros(shape, np.float32) for name, shape in self._shapes.items()}
 
-    def completed(self, inputs: Any) -> Any:
-        """Return the inputs of a frame together with the state; inputs passed by name take precedence."""
+    def add_to(self, inputs: Any) -> Any:
+        """Return the inputs of a frame and the state, by name. An array passed by name replaces that of the state."""
         if not self._pairs:
             return inputs
         if not isinstance(inputs, Mapping):
@@ -66,16 +66,16 @@ class State:
             inputs = {self._others[0]: inputs}
         return {**self.values, **inputs}
 
-    def keep(self, results: Results) -> None:
-        """Store the state from a frame's results."""
+    def update(self, results: Results) -> None:
+        """Store the state for the next frame from the results of this one."""
         for name, output in self._pairs.items():
             self.values[name] = np.array(results[output], np.float32).reshape(self._shapes[name])
 
-    def only(self, results: Results) -> NDArray[np.float32]:
+    def single_result(self, results: Results) -> NDArray[np.float32]:
         """Return the only result apart from the state.
 
         Raises:
-            InputError: there are several.
+            InputError: the model has several such results.
         """
         if self._pairs and len(self._results) != 1:
             raise InputError(f"the model returns {', '.join(self._results)} besides its state; give a dict of inputs")

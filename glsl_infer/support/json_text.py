@@ -17,12 +17,12 @@ def loads(text: Union[str, bytes], **hooks: Any) -> Any:
             (parsers differ in which value counts).
         RecursionError: the nesting is too deep.
     """
-    hooks.setdefault("object_pairs_hook", unique)
+    hooks.setdefault("object_pairs_hook", _object_of)
     return json.loads(text, parse_int=_parse_integer, **hooks)
 
 
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of some (key, value) pairs; an ``object_pairs_hook``.
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of (key, value) pairs, for ``object_pairs_hook``.
 
     Raises:
         ValueError: a key occurs twice.

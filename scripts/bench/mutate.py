@@ -44,7 +44,7 @@ from mutation_parts.results import function, kept, table
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOK = ROOT / "scripts/bench/mutation_parts/hook"
-ROOMS = ("glsl_infer.ops", "glsl_infer.lowering")
+PACKAGES = ("glsl_infer.ops", "glsl_infer.lowering")
 TESTS = ("tests/unit", "tests/importers", "tests/gl")
 BEGIN, END = "<!-- mutants: scripts/bench/mutate.py --table -->", "<!-- end of mutants -->"
 DID_NOT_RUN = "did not run"
@@ -146,7 +146,7 @@ class Runner:
             self._count += 1
             child = self._count
         files = {name: self.folder / f"{child}-{name}.json" for name in ("hook", "task", "out")}
-        files["hook"].write_text(json.dumps({"rooms": ROOMS, **hook}), "utf-8")
+        files["hook"].write_text(json.dumps({"packages": PACKAGES, **hook}), "utf-8")
         task = {
             "tests": list(tests),
             "limits": {test: max(20.0, 10.0 * walls[test]) for test in tests if test in walls},
@@ -291,7 +291,7 @@ def in_rounds(tests: Sequence[str], seconds: dict[str, float], first: Sequence[s
 
 def kill(arguments: argparse.Namespace, runner: Runner, coverage: Coverage) -> dict[str, Any]:
     """Run the mutants until the time is over; return the contents of --out."""
-    sources = {name: path.read_text("utf-8") for name, path in modules(ROOT, ROOMS).items()}
+    sources = {name: path.read_text("utf-8") for name, path in modules(ROOT, PACKAGES).items()}
     everything = [mutant for name, source in sources.items() for mutant in of_module(name, source)]
     earlier: dict[str, dict[str, Any]] = {}
     if arguments.mutants:
@@ -346,7 +346,7 @@ def kill(arguments: argparse.Namespace, runner: Runner, coverage: Coverage) -> d
             done.result()
     return {
         "label": arguments.label,
-        "rooms": ROOMS,
+        "packages": PACKAGES,
         "candidates": len(everything),
         "seed": arguments.seed,
         "enough": arguments.enough,

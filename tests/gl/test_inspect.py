@@ -228,7 +228,7 @@ def test_a_page_has_the_needs_of_a_pis_gpu_or_the_reason(
     assert main(["inspect", str(path), "--html", str(page), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["written"] == [str(page)]
     text = page.read_text("utf-8")
-    assert "What shaders cost is left out" in text and "drawn pixels" in text
+    assert "The cost of the shaders is left out" in text and "drawn pixels" in text
 
 
 REFUSED = {

@@ -20,7 +20,7 @@ from glsl_infer.support.resources import default_model
 pytestmark = pytest.mark.slow
 
 
-def photographs(folder: Path) -> None:
+def write_photographs(folder: Path) -> None:
     """Write images of blobs on stripes, in two colours."""
     random = np.random.default_rng(3)
     y, x = np.mgrid[0:160, 0:200]
@@ -28,10 +28,8 @@ def photographs(folder: Path) -> None:
         (folder / label).mkdir(parents=True)
         for index in range(6):
             pixels = np.full((160, 200, 3), 200.0) + 20 * np.sin(x / random.uniform(3, 9))[..., None]
-            inside = (x - random.uniform(80, 120)) ** 2 + (y - random.uniform(60, 100)) ** 2 < random.uniform(
-                40, 60
-            ) ** 2
-            pixels[inside] = colour
+            distance = np.hypot(x - random.uniform(80, 120), y - random.uniform(60, 100))
+            pixels[distance < random.uniform(40, 60)] = colour
             pixels += random.normal(0, 6, pixels.shape)
             Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(folder / label / f"{index}.png")
 
@@ -40,7 +38,7 @@ def photographs(folder: Path) -> None:
 def test_from_folders_to_a_file(
     context: Context, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    photographs(tmp_path / "photos")
+    write_photographs(tmp_path / "photos")
     out = tmp_path / "own.glslnn"
     argv = ["train", str(tmp_path / "photos"), "-o", str(out), "--start", str(default_model()), "--json"]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

@@ -36,7 +36,7 @@ def no_collector() -> Iterator[None]:
     gc.enable()
 
 
-def used(session: Session) -> None:
+def use(session: Session) -> None:
     """Use all features of a session: layers, a pipeline with an unread frame, and a scaled image."""
     session.run(tiny.tiny_picture(1))
     session.run(tiny.tiny_picture(1).repeat(2, 0).repeat(2, 1))
@@ -45,11 +45,11 @@ def used(session: Session) -> None:
     session.run_async(tiny.tiny_picture(2))
 
 
-def test_many_on_one_context_leave_no_object(context: Context) -> None:
+def test_sessions_on_one_context_leave_no_gl_object(context: Context) -> None:
     counts = set()
     for _ in range(MANY):
         session = Session(tiny.tiny_bundle(), context=context)
-        used(session)
+        use(session)
         with pytest.warns(ResourceWarning, match="unclosed session of tiny: close it, or use it in a 'with'") as warned:
             del session
         assert len(warned) == 1
@@ -65,8 +65,8 @@ from glsl_infer.session import Session
 def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096
-said = []
-warnings.showwarning = lambda message, kind, *rest: said.append(kind)
+warned = []
+warnings.showwarning = lambda message, category, *rest: warned.append(category)
 warnings.simplefilter("always")
 for index in range(int(sys.argv[1]) + 5):
     if index == 5:
@@ -75,12 +75,12 @@ for index in range(int(sys.argv[1]) + 5):
     session.run(tiny.tiny_picture(1))
     session.run_async(tiny.tiny_picture(2))
     del session
-print(resident() - before, said.count(ResourceWarning))
+print(resident() - before, warned.count(ResourceWarning))
 """
 
 
 @pytest.mark.exhaustive
-def test_many_with_their_own_contexts_take_no_memory() -> None:
+def test_sessions_with_their_own_contexts_leave_no_memory() -> None:
     here = Path(__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-c", MEMORY, str(MANY)],
@@ -95,13 +95,13 @@ def test_many_with_their_own_contexts_take_no_memory() -> None:
     assert grown < MANY * 1_000_000, f"{grown / MANY:.0f} bytes a session"
 
 
-def test_others_go_on_in_the_midst_of_what_they_draw(context: Context) -> None:
+def test_freeing_sessions_does_not_disturb_a_frame_of_another(context: Context) -> None:
     picture = tiny.tiny_picture(3)
     with Session(tiny.tiny_bundle(), context=context) as session:
         expected = session.run(picture)
         on_same, on_own = Session(tiny.tiny_bundle(), context=context), Session(tiny.tiny_bundle())
-        used(on_same)
-        used(on_own)
+        use(on_same)
+        use(on_own)
         session.upload(picture)
         with pytest.warns(ResourceWarning) as warned:
             del on_same, on_own
@@ -114,7 +114,7 @@ def test_others_go_on_in_the_midst_of_what_they_draw(context: Context) -> None:
 def test_another_thread_can_drop_a_session(context: Context) -> None:
     sessions = [Session(tiny.tiny_bundle(), context=context), Session(tiny.tiny_bundle())]
     for session in sessions:
-        used(session)
+        use(session)
     context.make_current()
     before = living(context.gl)
     with warnings.catch_warnings(record=True) as warned:
@@ -128,7 +128,7 @@ def test_another_thread_can_drop_a_session(context: Context) -> None:
     assert living(context.gl) < before
 
 
-def test_a_circle_of_the_users_own_is_freed_by_the_collector() -> None:
+def test_a_session_in_a_reference_cycle_is_freed_by_the_collector() -> None:
     session = Session(tiny.tiny_bundle())
     destroyed = weakref.ref(session.context.native)
     session.mine = session.context.mine = [session]  # type: ignore[attr-defined]
@@ -159,9 +159,9 @@ def test_closed_and_failed_sessions_do_not_warn(context: Context, tmp_path: Path
         for wrong in ("magic", "auto"):
             with pytest.raises(Exception, match=r"nowhere|magic"):
                 Session(tmp_path / "nowhere.glslnn", context=wrong)
-        lent = Context()
-        session = Session(tiny.tiny_bundle(), context=lent)
-        lent.close()
+        context_closed_first = Context()
+        session = Session(tiny.tiny_bundle(), context=context_closed_first)
+        context_closed_first.close()
         del session
     assert not warned
 

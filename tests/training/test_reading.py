@@ -34,10 +34,10 @@ def folder(image_folder, tmp_path):
     """Return a data set with six invalid image files in train, each for another reason."""
     folder = shutil.copytree(image_folder, tmp_path / "set")
     train = folder / "train"
-    with_photo = tmp_path / "photo.jpg"
+    photo = tmp_path / "photo.jpg"
 
-    Image.fromarray(np.random.default_rng(1).integers(0, 256, (64, 64, 3), np.uint8)).save(with_photo)
-    (train / "blue" / "cut.jpg").write_bytes(with_photo.read_bytes()[:1500])
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (64, 64, 3), np.uint8)).save(photo)
+    (train / "blue" / "cut.jpg").write_bytes(photo.read_bytes()[:1500])
     (train / "blue" / "empty.png").touch()
     (train / "blue" / "gone.png").symlink_to(tmp_path / "nowhere.png")
     os.mkfifo(train / "green" / "pipe.png")
@@ -46,7 +46,7 @@ def folder(image_folder, tmp_path):
     return folder
 
 
-def test_they_are_left_out_and_all_named(folder, capsys):
+def test_unreadable_images_are_skipped_and_named(folder, capsys):
     split = data.find(folder).splits["train"]
     assert len(split.paths) == 24
     pixels, labels, paths = data.read(split, 12)
@@ -60,7 +60,7 @@ def test_they_are_left_out_and_all_named(folder, capsys):
         assert line.startswith(f"  {folder}/train/{name}: ") and reason in line
 
 
-def test_strictly_they_are_an_error_that_names_all(folder, capsys):
+def test_unreadable_images_are_an_error_in_strict_mode(folder, capsys):
     split = data.find(folder).splits["train"]
     with pytest.raises(InputError) as error:
         data.read(split, 12, strict=True)
@@ -70,26 +70,26 @@ def test_strictly_they_are_an_error_that_names_all(folder, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_good_pictures_cause_no_warning(image_folder, capsys):
+def test_readable_images_cause_no_warning(image_folder, capsys):
     data.read(data.find(image_folder).splits["val"], 12, strict=True)
     assert capsys.readouterr().err == ""
 
 
-def test_a_class_of_which_nothing_is_left(folder):
+def test_a_class_without_readable_images_is_an_error(folder):
     for path in (folder / "val" / "red").iterdir():
         path.write_bytes(b"")
     with pytest.raises(InputError, match=f"no image of a class can be read: {folder}/val/red"):
         data.read(data.find(folder).splits["val"], 12)
 
 
-def test_nothing_can_be_read(folder):
+def test_a_split_without_readable_images_is_an_error(folder):
     for path in (folder / "val").glob("*/*"):
         path.write_bytes(b"")
     with pytest.raises(InputError, match="9 of 9 images cannot be read:\n"):
         data.read(data.find(folder).splits["val"], 12)
 
 
-def test_super_resolution_leaves_them_out_as_well(folder, capsys):
+def test_super_resolution_skips_unreadable_images(folder, capsys):
     paths = crops.find(folder)["train"]
     assert len(crops.read(paths, 16)) == 18
     assert "6 of 24 images cannot be read" in capsys.readouterr().err
@@ -97,7 +97,7 @@ def test_super_resolution_leaves_them_out_as_well(folder, capsys):
         crops.read(paths, 16, strict=True)
 
 
-def test_an_interruption_does_not_wait_for_all(tmp_path):
+def test_an_interruption_does_not_wait_for_all_images(tmp_path):
     done = []
 
     def work(index):
@@ -112,15 +112,15 @@ def test_an_interruption_does_not_wait_for_all(tmp_path):
 
 
 def test_a_terminal_shows_progress(image_folder):
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    terminal, stderr = pty.openpty()
+    fcntl.ioctl(stderr, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     script = (
         "import sys; from pathlib import Path; from training import data\n"
         "data.read(data.find(Path(sys.argv[1])).splits['val'], 12)"
     )
     root = Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, "-c", script, image_folder], check=True, cwd=root, stderr=theirs)
-    os.close(theirs)
-    text = os.read(ours, 1 << 16).decode()
-    os.close(ours)
+    subprocess.run([sys.executable, "-c", script, image_folder], check=True, cwd=root, stderr=stderr)
+    os.close(stderr)
+    text = os.read(terminal, 1 << 16).decode()
+    os.close(terminal)
     assert "reading images" in text and "/9 [" in text

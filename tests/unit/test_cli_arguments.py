@@ -16,9 +16,9 @@ from glsl_infer.tools.get import catalogue
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(capsys: Capture, command: str) -> None:
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
-    assert left.value.code == 0
+    assert ended.value.code == 0
     text = capsys.readouterr().out
     assert text.startswith(f"usage: glsl-infer {command}")
     assert "--json" in text or command in ("completion", "manual")
@@ -32,8 +32,8 @@ def test_help_lists_the_commands_in_three_groups(capsys: Capture, monkeypatch: p
     lines = [line.split(maxsplit=1) for line in text.splitlines()]
     sentences = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in COMMANDS}
     assert set(sentences) == set(COMMANDS) and all(sentence.endswith(".") for sentence in sentences.values())
-    places = [text.index(f"\n{title}:\n") for title in CHAPTERS]
-    assert len(places) == 3 and places == sorted(places)
+    positions = [text.index(f"\n{title}:\n") for title in CHAPTERS]
+    assert len(positions) == 3 and positions == sorted(positions)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -123,7 +123,7 @@ def test_misspelt_options_get_a_suggestion(words: str, suggestion: str, capsys: 
 
 
 def test_classify_has_help(capsys: Capture) -> None:
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as ended:
         main_classify(["--help"])
-    assert left.value.code == 0
+    assert ended.value.code == 0
     assert capsys.readouterr().out.startswith("usage: classify ")

@@ -76,7 +76,7 @@ def test_the_hook_changes_a_module_in_a_process_and_in_its_children(tmp_path: Pa
     ]
     source = mutant.apply((ROOT / "glsl_infer/lowering/codegen.py").read_text("utf-8"))
     settings = tmp_path / "hook.json"
-    settings.write_text(json.dumps({"rooms": mutate.ROOMS, "module": mutant.module, "source": source}), "utf-8")
+    settings.write_text(json.dumps({"packages": mutate.PACKAGES, "module": mutant.module, "source": source}), "utf-8")
     child = "from glsl_infer.lowering.codegen import vec; print(vec([1.0, 2.0]))"
     code = f"import subprocess, sys; {child}; sys.stdout.flush(); subprocess.run([sys.executable, '-c', {child!r}])"
     paths = os.pathsep.join([str(mutate.HOOK), str(ROOT)])

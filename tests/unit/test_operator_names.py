@@ -13,8 +13,8 @@ from pages import ROOT
 from glsl_infer import cpu, ops
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
 
-IN_GENERAL = {"scales", "zeros", "bits", "scale"}
-"""Attributes that the text before the list of the graph format gives to many operators."""
+COMMON_ATTRIBUTES = {"scales", "zeros", "bits", "scale"}
+"""Attributes of many operators, which the page describes once, before its list of operators."""
 
 
 def test_every_operator_is_in_the_matrix() -> None:
@@ -45,17 +45,17 @@ def test_places_and_exactness() -> None:
     assert places["non_max_suppression, class_suppression, detections"] == ("CPU", "float32")
 
 
-def test_what_operators_take_on_a_videocore() -> None:
-    numbers = videocore.written()
+def test_every_shader_has_its_instructions_on_a_videocore() -> None:
+    measured = videocore.written()
     shaders = {name for line in NAMES if line.runs() == "shader" for name in line.each if ops.get(name).has_shader}
-    moved = {name for name in shaders if isinstance(ops.get(name), ViewOperator)}  # these operators draw nothing
+    views = {name for name in shaders if isinstance(ops.get(name), ViewOperator)}  # without a pass
     internal = {name for name in PARTS_OF_OTHERS if not name.startswith("input") and name != "channel_view"}
-    missing = (shaders | internal) - moved - set(numbers)
+    missing = (shaders | internal) - views - set(measured)
     assert not missing, "scripts/vc4/build.sh builds VideoCore IV's driver; then run scripts/docs/operators.py"
     staged_names = {name for line in NAMES for name in line.each if name in ops.names() and ops.get(name).staged}
     assert staged_names == set(videocore.STAGES), "the page has no floor of these"
-    assert all(number["instructions"] >= number["floor"] for number in numbers.values())
-    assert {number["threads"] for number in numbers.values()} == {2}
+    assert all(row["instructions"] >= row["floor"] for row in measured.values())
+    assert {row["threads"] for row in measured.values()} == {2}
 
 
 def test_the_graph_format_lists_every_operator_of_a_bundle() -> None:
@@ -66,6 +66,6 @@ def test_the_graph_format_lists_every_operator_of_a_bundle() -> None:
     assert set(lines) == set(drawn)
     for name, operator in drawn.items():
         line = lines[name]
-        assert not [key for key in operator.attrs if key not in IN_GENERAL and f"`{key}`" not in line], name
+        assert not [key for key in operator.attrs if key not in COMMON_ATTRIBUTES and f"`{key}`" not in line], name
         assert isinstance(operator, CopyOperator) == line.rstrip().endswith("(kept)"), name
         assert isinstance(operator, ViewOperator) == ("no pass" in line), name

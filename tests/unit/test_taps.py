@@ -19,8 +19,8 @@ from glsl_infer.lowering.taps import (
     Coordinates,
     Product,
     Tap,
+    constant_weights,
     fetch_offsets,
-    picked,
     tap_lines,
 )
 from glsl_infer.program import Texture
@@ -81,13 +81,13 @@ def test_a_component_s_own_lane_and_a_factor_of_1() -> None:
 def test_zeros_need_neither_product_nor_fetch() -> None:
     columns = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [1, 2, 0, 4], [5, 0, 7, 0]], np.float32)
     taps = [Tap("source", "c.x", "c.y", [Product(2 * k, "x"), Product(2 * k + 1, "y")]) for k in range(2)]
-    assert tap_lines(taps, lambda at, some: picked(columns[at], some)) == [
+    assert tap_lines(taps, lambda at, some: constant_weights(columns[at], some)) == [
         "t = texture2D(source, vec2(c.x, c.y));",
         "sum += vec4(1.0, 2.0, 0.0, 4.0) * t.x;",
         "sum += vec4(5.0, 0.0, 7.0, 0.0) * t.y;",
     ]
-    assert picked(columns[2], "z") is None
-    assert picked(columns[2], "w") == "4.0"
+    assert constant_weights(columns[2], "z") is None
+    assert constant_weights(columns[2], "w") == "4.0"
 
 
 def bound(*places: tuple[str, int, int]) -> Binding:
@@ -177,7 +177,7 @@ def test_taps_of_tiles_in_two_textures(kernel: int, across: int, in_order: bool,
     (draw,) = draws(Node("conv", "conv2d"), TwoTextures(), columns, reads, fetching=Fetching(in_order=in_order))  # type: ignore[arg-type]
     fetched, left = [], ""
     for tap in draw.taps:
-        left = tap.begins or left
+        left = tap.left or left
         index = int(tap.sampler[-1])
         texture = TEXTURES["ab"[index]]
         (start, _, x), (_, _, y) = (axis.partition(" + ") for axis in (tap.x, tap.y))
@@ -190,4 +190,4 @@ def test_taps_of_tiles_in_two_textures(kernel: int, across: int, in_order: bool,
         for name, x, y in [tiles[slot]]
     ]
     assert draw.by_tiles and (fetched == expected if in_order else sorted(fetched) == sorted(expected))
-    assert sum(bool(tap.begins) for tap in draw.taps) == begins
+    assert sum(bool(tap.left) for tap in draw.taps) == begins

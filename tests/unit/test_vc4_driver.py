@@ -62,14 +62,14 @@ def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Path, "home", homeless)
     with pytest.raises(InputError, match="--driver"):
         find()
-    beside = put(tmp_path / "shared/vc4/prefix")
-    assert find().prefix == beside
+    shared = put(tmp_path / "shared/vc4/prefix")
+    assert find().prefix == shared
 
 
 def test_the_driver_is_searched_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find(put(tmp_path / "given")).origin == "--driver"
-    beside = put(tmp_path / "shared/vc4/prefix")
-    assert find().prefix == beside
+    shared = put(tmp_path / "shared/vc4/prefix")
+    assert find().prefix == shared
     built = put(tmp_path / "cache/glsl-infer/vc4/prefix")
     assert find().prefix == built
     run = put(tmp_path / "elsewhere/prefix")
@@ -82,7 +82,7 @@ def test_the_driver_is_searched_in_order(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("name", ["VC4_PREFIX", "VC4_RUN"])
-def test_a_named_place_without_one_is_no_reason_to_take_another(
+def test_a_variable_that_names_a_folder_without_a_driver_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     put(tmp_path / "cache/glsl-infer/vc4/prefix")
@@ -91,7 +91,7 @@ def test_a_named_place_without_one_is_no_reason_to_take_another(
         find()
 
 
-def test_one_that_is_not_complete_is_none(tmp_path: Path) -> None:
+def test_an_incomplete_driver_is_not_found(tmp_path: Path) -> None:
     (put(tmp_path / "given") / SHIM).unlink()
     with pytest.raises(InputError, match="no VideoCore IV driver there"):
         find(tmp_path / "given")
@@ -110,15 +110,15 @@ def test_every_version_of_mesa_is_found(tmp_path: Path) -> None:
     assert [driver.version for driver in find_all(folder)] == ["25.0.7"]
 
 
-def test_a_version_that_is_not_there(tmp_path: Path) -> None:
-    there = put(tmp_path / "given", "25.0.7")
+def test_a_missing_version_of_mesa_is_reported_with_the_command(tmp_path: Path) -> None:
+    folder = put(tmp_path / "given", "25.0.7")
     with pytest.raises(InputError) as caught:
-        find(there, "22")
-    assert f"no VideoCore IV driver of Mesa 22 (25.0.7 in {there})" in str(caught.value)
+        find(folder, "22")
+    assert f"no VideoCore IV driver of Mesa 22 (25.0.7 in {folder})" in str(caught.value)
     assert "build.sh of a checkout of glsl-infer --suite bookworm" in str(caught.value)
 
 
-def test_a_system_s_development_library_is_not_used(tmp_path: Path) -> None:
+def test_development_libraries_of_the_system_are_not_used(tmp_path: Path) -> None:
     """PyOpenGL loads libEGL.so first, so links to the driver come before its folder, which can be read-only."""
     prefix = put(tmp_path / "given")
     links, folder, *_ = Driver(prefix, "test").environment()["LD_LIBRARY_PATH"].split(":")
@@ -151,7 +151,7 @@ def test_build_refuses_unknown_arguments(words: list[str], message: str) -> None
     assert done.returncode == 2 and message in done.stderr
 
 
-def test_its_process_sees_no_other_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_environment_selects_no_other_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GALLIUM_DRIVER", "llvmpipe")
     monkeypatch.setenv("LIBGL_ALWAYS_SOFTWARE", "1")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/somewhere")

@@ -4,7 +4,7 @@
  * docs/reference/bundle-format.md specifies it. GLSL is the only executable content.
  */
 
-import { AGAIN, MANIFEST, member, open, type Members } from "./container.ts";
+import { EXPORT_AGAIN, MANIFEST, memberSize, open, type Members } from "./container.ts";
 import { BundleError, ContextError } from "./errors.ts";
 import { NONE_RULES, type NoneRule } from "./formatConstants.ts";
 import { classesOf, shapeOfOutput } from "./hostSteps.ts";
@@ -67,7 +67,7 @@ export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
     const data = under("keys", () => parse(utf8(text, MANIFEST)));
     checkVersion(data); // first, because another version can have other content
     const members = container.members();
-    for (const name of [PASSES, GRAPH, LABELS]) member(name, members);
+    for (const name of [PASSES, GRAPH, LABELS]) memberSize(name, members);
     const manifest = fromJson(data);
     await checkHashes(manifest, members);
     const passes = check(manifest, members);
@@ -115,12 +115,12 @@ async function body(response: Response, progress?: (bytes: number, of: number) =
 
 async function checkHashes(manifest: Manifest, members: Members): Promise<void> {
   const missing = [...manifest.members.keys()].find((name) => !members.has(name));
-  if (missing !== undefined) refuse(`member '${short(missing)}' is missing${AGAIN}`, "container");
+  if (missing !== undefined) refuse(`member '${short(missing)}' is missing${EXPORT_AGAIN}`, "container");
   await Promise.all(
     [...members].map(async ([name, bytes]) => {
       const digest = manifest.members.get(name);
-      if (digest === undefined) refuse(`member '${name}' is not in the manifest${AGAIN}`, "container");
-      if ((await sha256(bytes)) !== digest) refuse(`member '${name}' is damaged (its sha256 differs)${AGAIN}`, "container");
+      if (digest === undefined) refuse(`member '${name}' is not in the manifest${EXPORT_AGAIN}`, "container");
+      if ((await sha256(bytes)) !== digest) refuse(`member '${name}' is damaged (its sha256 differs)${EXPORT_AGAIN}`, "container");
     }),
   );
 }
@@ -136,6 +136,6 @@ function utf8(bytes: Uint8Array, name: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    refuse(`damaged ('${name}' in it is not UTF-8)${AGAIN}`);
+    refuse(`damaged ('${name}' in it is not UTF-8)${EXPORT_AGAIN}`);
   }
 }

@@ -16,15 +16,16 @@ import { checkLayout, directory, unpack, type Entry } from "./zip.ts";
 export const MANIFEST = "manifest.json";
 
 /** Largest unpacked size of some members, in bytes. */
-const MOST: Record<string, number> = {
+const MAX_SIZES: Record<string, number> = {
   "manifest.json": MAX_MANIFEST_BYTES,
   "graph.json": MAX_GRAPH_BYTES,
   "passes.bin": MAX_TABLE_BYTES,
   "labels.txt": MAX_LABELS_BYTES,
 };
-const GIVE = "; give a *.glslnn file that 'glsl-infer export' wrote";
+/** Remedy for a file that is not a bundle, as the end of a message. */
+const GIVE_EXPORTED = "; give a *.glslnn file that 'glsl-infer export' wrote";
 /** Remedy for a damaged file, as the end of a message. */
-export const AGAIN = "; export or copy the file again";
+export const EXPORT_AGAIN = "; export or copy the file again";
 
 /** Bytes of members by name. */
 export type Members = ReadonlyMap<string, Uint8Array>;
@@ -45,14 +46,14 @@ export function open(file: Uint8Array): Container {
     try {
       return unpack(file, entry);
     } catch (error) {
-      return refuse(`damaged or not readable (${(error as Error).message})${AGAIN}`);
+      return refuse(`damaged or not readable (${(error as Error).message})${EXPORT_AGAIN}`);
     }
   }
 
   return {
     manifest: () => under("container", () => {
       const entry = entries.find(({ name }) => name === MANIFEST);
-      if (!entry) refuse(`a zip file, but not a glsl-infer model (it has no manifest.json)${GIVE}`);
+      if (!entry) refuse(`a zip file, but not a glsl-infer model (it has no manifest.json)${GIVE_EXPORTED}`);
       checkEntries([entry]);
       checkLayout(file, entries);
       return bytesOf(entry);
@@ -69,7 +70,7 @@ function entriesOf(file: Uint8Array): Entry[] {
     return directory(file);
   } catch (error) {
     if (error instanceof BundleError) throw error;
-    return refuse(`not a glsl-infer model, or cut off before its end${AGAIN}`);
+    return refuse(`not a glsl-infer model, or cut off before its end${EXPORT_AGAIN}`);
   }
 }
 
@@ -77,12 +78,12 @@ function checkEntries(entries: readonly Entry[]): void {
   const seen = new Set<string>();
   for (const { name, method, packed, size } of entries) {
     if (!FILE_PATTERN.test(name) || seen.has(name)) {
-      refuse(`not allowed in a model: member '${short(name)}'${GIVE}`);
+      refuse(`not allowed in a model: member '${short(name)}'${GIVE_EXPORTED}`);
     }
     if ((method || packed !== size) && method !== 8) {
       refuse(`member '${name}' is compressed in a way that is not supported`);
     }
-    if (size > (MOST[name] ?? size)) refuse(`${name} unpacks to more than ${MOST[name]! / 2 ** 20} MiB`);
+    if (size > (MAX_SIZES[name] ?? size)) refuse(`${name} unpacks to more than ${MAX_SIZES[name]! / 2 ** 20} MiB`);
     seen.add(name);
   }
   if (sum(entries, ({ size }) => size) > MAX_BYTES) {
@@ -90,8 +91,8 @@ function checkEntries(entries: readonly Entry[]): void {
   }
 }
 
-/** Return the size of a member. */
-export function member(name: string, members: Members): number {
+/** Return the size of a member in bytes. Throw BundleError if it is missing. */
+export function memberSize(name: string, members: Members): number {
   return (members.get(name) ?? refuse(`member '${short(name)}' is missing`, "members")).length;
 }
 

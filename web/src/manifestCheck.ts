@@ -3,7 +3,7 @@
  * glsl_infer/bundle/manifest_check.py has the reasons.
  */
 
-import { member, textOf, type Members } from "./container.ts";
+import { memberSize, textOf, type Members } from "./container.ts";
 import { FLOATS_PATTERN, MAX_DRAWN_TEXELS, MAX_NUMBER, MAX_RESULT, MAX_SHADER_BYTES, MAX_TEXTURE_BYTES } from "./formatConstants.ts";
 import { classesOf, shapeOfOutput } from "./hostSteps.ts";
 import {
@@ -49,12 +49,12 @@ export function check(manifest: Manifest, members: Members): readonly Pass[] {
   under("unique names", () => checkNames(manifest));
   const textures = byName(manifest.textures);
   const programs = byName(manifest.programs);
-  for (const name of [PRELUDE, manifest.probe.member]) member(name, members);
+  for (const name of [PRELUDE, manifest.probe.member]) memberSize(name, members);
   under("textures", () => manifest.textures.forEach((texture) => checkTexture(texture, members)));
   under("vertex shaders", () => manifest.programs.forEach((program) => checkShaders(program, members)));
   const shaders = under("uniforms", () => {
     for (const name of manifest.floats) {
-      if (member(name, members) % 4 || !FLOATS_PATTERN.test(name)) refuse(`member '${short(name)}' holds no 32-bit floats`);
+      if (memberSize(name, members) % 4 || !FLOATS_PATTERN.test(name)) refuse(`member '${short(name)}' holds no 32-bit floats`);
     }
     return checkDeclarations(manifest.programs, members);
   });
@@ -85,8 +85,8 @@ function checkNames({ floats, inputs, layers, outputs, programs, textures }: Man
 /** Refuse a program with missing members, or with another vertex shader than the format's. */
 function checkShaders({ name, vertex, fragment, varyings }: ShaderProgram, members: Members): void {
   const text = vertexShader(varyings);
-  member(fragment, members);
-  if (member(vertex, members) !== text.length || textOf(vertex, members) !== text) {
+  memberSize(fragment, members);
+  if (memberSize(vertex, members) !== text.length || textOf(vertex, members) !== text) {
     refuse(`program '${name}': '${vertex}' is not the vertex shader of this format`);
   }
 }
@@ -117,7 +117,7 @@ ${each("    coord$& = corner$&;\n")}}
 
 function checkTexture({ name, width, height, member: texels }: Texture, members: Members): void {
   const fail: Refuse = refusalOf(`texture '${name}'`);
-  if (texels !== undefined && member(texels, members) !== 4 * width * height) {
+  if (texels !== undefined && memberSize(texels, members) !== 4 * width * height) {
     fail("its member has not 4 bytes for each of its texels");
   }
 }
@@ -186,7 +186,7 @@ function checkPass(
 function checkSlices(pass: Pass, fail: Refuse, members: Members): void {
   for (const [name, value] of pass.uniforms) {
     if (!isSlice(value)) continue;
-    if (4 * (value.offset + value.count) > member(value.member, members)) {
+    if (4 * (value.offset + value.count) > memberSize(value.member, members)) {
       under("uniforms", () => fail(`uniform '${name}' ends beyond its member`));
     }
   }
@@ -240,7 +240,7 @@ function checkProbe(
 ): void {
   const fail = refusalOf("probe");
   const left = new Set(layers);
-  const size = member(probe.member, members);
+  const size = memberSize(probe.member, members);
   for (const { layer, offset, count, value } of probe.layers) {
     const failLayer = refusalOf(`probe: layer '${layer}'`);
     if (!left.delete(layer)) failLayer("it is not drawn, or has two entries");

@@ -72,11 +72,12 @@ class LearnableSigmoid(keras.layers.Layer):  # type: ignore[misc]
 
     def call(self, inputs: Any) -> Any:
         """Apply the activation elementwise."""
-        wide = "float64" if self.compute_dtype == "float64" else "float32"
-        slopes, bends, centre = self._numbers(wide)
-        u = ops.cast(inputs, wide) - centre[0]
+        dtype = "float64" if self.compute_dtype == "float64" else "float32"
+        slopes, breakpoints, centre = self._curve(dtype)
+        u = ops.cast(inputs, dtype) - centre[0]
         y = centre[1] + slopes[0] * u
-        y = y + slopes[1] * ops.clip(u, bends[1], bends[2]) + slopes[2] * ops.clip(u, bends[0], bends[3])
+        y = y + slopes[1] * ops.clip(u, breakpoints[1], breakpoints[2])
+        y = y + slopes[2] * ops.clip(u, breakpoints[0], breakpoints[3])
         return ops.cast(ops.clip(y, 0.0, 1.0), self.compute_dtype)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
@@ -90,17 +91,17 @@ class LearnableSigmoid(keras.layers.Layer):  # type: ignore[misc]
             ValueError: weights are not finite, or breakpoints are far outside the range of the network's values.
         """
         (outer, *slopes), (a, b, c, d), (x, y) = (
-            [float(number) for number in ops.convert_to_numpy(part)] for part in self._numbers("float32")
+            [float(value) for value in ops.convert_to_numpy(tensor)] for tensor in self._curve("float32")
         )
         return of_slopes(outer, slopes, [(b, c), (a, d)], (x, y))
 
-    def _numbers(self, dtype: str) -> tuple[Any, Any, Any]:
-        """Return the slopes (3,), the breakpoints (4,) and the centre (2,)."""
+    def _curve(self, dtype: str) -> tuple[Any, Any, Any]:
+        """Return the slopes (3,), breakpoints (4,) and centre (2,) of the current function."""
         slopes = _positive(self.slopes, self.SLOPES, dtype) + ops.convert_to_tensor([self.FLATTEST, 0.0, 0.0], dtype)
         left, middle, right = ops.unstack(_positive(self.gaps, self.GAPS, dtype))
         half = 0.5 * middle
-        bends = ops.stack([-half - left, -half, half, half + right])
-        return slopes, bends, ops.cast(self.centre, dtype) + ops.convert_to_tensor(self.CENTRE, dtype)
+        breakpoints = ops.stack([-half - left, -half, half, half + right])
+        return slopes, breakpoints, ops.cast(self.centre, dtype) + ops.convert_to_tensor(self.CENTRE, dtype)
 
 
 def _positive(weight: Any, start: tuple[float, ...], dtype: str) -> Any:

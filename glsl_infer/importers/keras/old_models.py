@@ -84,7 +84,7 @@ class OldModel:
 
 
 _TFJS_ADVICE = (
-    f"{tfjs.in_environment('tensorflowjs')}; tfjs/bin/tensorflowjs_converter --input_format=tfjs_layers_model "
+    f"{tfjs.conversion_advice('tensorflowjs')}; tfjs/bin/tensorflowjs_converter --input_format=tfjs_layers_model "
     "--output_format=keras model.json model.h5"
 )
 

@@ -21,8 +21,8 @@ _MOST_JSON = 256 << 20
 _TYPES = {"float32": "<f4", "float16": "<f2", "int32": "<i4", "uint8": "u1", "uint16": "<u2", "bool": "?"}
 
 
-def in_environment(package: str) -> str:
-    """Return the commands that install a converter of TensorFlow.js in an environment of its own.
+def conversion_advice(package: str) -> str:
+    """Return advice that installs a converter of TensorFlow.js in an environment of its own.
 
     It needs an old TensorFlow and an old protobuf, which newer versions of its dependency ydf do not support.
     """
@@ -39,9 +39,10 @@ def topology_of(path: Path) -> tuple[str, dict[str, Any]]:
     topology = data.get("modelTopology") or {}
     if data.get("format") == "graph-model" or "node" in topology:
         raise ModelError(
-            f"{path}: a graph model of TensorFlow.js, which has no layers; {in_environment('tfjs-graph-converter')}; "
-            f"tfjs/bin/tfjs_graph_converter {shlex.quote(str(path.parent))} saved_model "
-            "--output_format=tf_saved_model; then give the folder saved_model"
+            f"{path}: a graph model of TensorFlow.js, which has no layers; "
+            f"{conversion_advice('tfjs-graph-converter')}; tfjs/bin/tfjs_graph_converter "
+            f"{shlex.quote(str(path.parent))} saved_model --output_format=tf_saved_model; "
+            "then give the folder saved_model"
         )
     if "class_name" in data and "modelTopology" not in data:
         raise ModelError(
@@ -71,23 +72,22 @@ def weights_of(path: Path) -> Named:
         if missing:
             raise ModelError(f"{path.parent / missing[0]}: no such file; copy all files of the model to one folder")
         data = b"".join(read_bytes(path.parent / name, ".bin", limits.most_bytes()) for name in names)
-        first = 0
+        offset = 0
         for entry in group["weights"]:
-            stored = entry.get("quantization") or {}
-            kind, shape = str(stored.get("dtype") or entry["dtype"]), tuple(int(size) for size in entry["shape"])
+            quantization = entry.get("quantization") or {}
+            kind, shape = str(quantization.get("dtype") or entry["dtype"]), tuple(int(size) for size in entry["shape"])
             if kind not in _TYPES or min(shape, default=1) < 0:
                 raise ModelError(f"{path}: weights '{entry['name']:.60}' of type {kind} and shape {shape}")
             dtype, count = np.dtype(_TYPES[kind]), math.prod(shape)
             counter.add(4 * count, entry["name"])
-            if first + count * dtype.itemsize > len(data):
+            if offset + count * dtype.itemsize > len(data):
                 raise ModelError(f"{path}: the files {', '.join(names)} are too short; copy all files of the model")
-            values: NDArray[Any] = np.frombuffer(data, dtype, count, first).reshape(shape)
-            if "scale" in stored:
-                values = (values.astype(np.float32) * np.float32(stored["scale"]) + np.float32(stored["min"])).astype(
-                    "f4"
-                )
+            values: NDArray[Any] = np.frombuffer(data, dtype, count, offset).reshape(shape)
+            if "scale" in quantization:
+                scale, minimum = np.float32(quantization["scale"]), np.float32(quantization["min"])
+                values = np.asarray(values.astype(np.float32) * scale + minimum)
             weights.append((str(entry["name"]), values))
-            first += count * dtype.itemsize
+            offset += count * dtype.itemsize
     return weights
 
 

@@ -94,10 +94,10 @@ def of_module(module: str, source: str) -> list[Mutant]:
     return mutants
 
 
-def modules(root: Path, rooms: Sequence[str]) -> dict[str, Path]:
+def modules(root: Path, packages: Sequence[str]) -> dict[str, Path]:
     """Return the files of the packages' modules by their dotted names."""
     mutants_of = {}
-    for package in rooms:
+    for package in packages:
         for path in sorted((root / package.replace(".", "/")).glob("*.py")):
             mutants_of[package if path.stem == "__init__" else f"{package}.{path.stem}"] = path
     return mutants_of

@@ -16,6 +16,7 @@ export interface Detection {
   readonly label: string;
   /** Index of its class. */
   readonly index: number;
+  /** Points of the object, such as eyes, in pixels; empty if the network has none. */
   readonly points: readonly Point[];
 }
 
@@ -31,12 +32,14 @@ export interface Landmarks {
   readonly cut: Cut;
 }
 
-/** Objects in an image, best first, or its mask, with the image's size in pixels. */
+/** Result of a task: objects in an image, their points, its mask, or its labels, best first; with its size in pixels. */
 export type Found =
   | { readonly kind: "detection"; readonly size: Extent; readonly things: readonly Detection[]; readonly rules: DetectionRules }
   | { readonly kind: "landmarks"; readonly size: Extent; readonly things: readonly Landmarks[]; readonly rules: LandmarkRules }
   | { readonly kind: "segmentation"; readonly size: Extent; readonly mask: Mask }
   | { readonly kind: "classification"; readonly size: Extent; readonly labels: readonly Prediction[] };
 
+/** Result of a detector. */
 export type FoundDetections = Extract<Found, { kind: "detection" }>;
+/** Result of a network of landmarks. */
 export type FoundLandmarks = Extract<Found, { kind: "landmarks" }>;

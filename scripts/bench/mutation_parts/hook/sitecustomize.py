@@ -1,8 +1,8 @@
 """Import hook of scripts/bench/mutate.py: replace one module, or record the executed lines of packages for each test.
 
 Python imports this file at the start of every process with this folder in ``PYTHONPATH``, which includes child
-processes of tests. ``MUTATION_HOOK`` names a JSON file: ``rooms`` (prefixes of module names), and either ``module`` and
-``source`` (its text), or ``cover`` (a folder for the lines).
+processes of tests. ``MUTATION_HOOK`` names a JSON file. Its keys are ``packages`` (prefixes of module names), and
+either ``module`` and ``source`` (its text) to replace it, or ``cover`` (the folder for the lines) to record.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any
 SETTINGS: dict[str, Any] = {}
 if "MUTATION_HOOK" in os.environ:
     SETTINGS = json.loads(Path(os.environ["MUTATION_HOOK"]).read_text("utf-8"))
-ROOMS = tuple(SETTINGS.get("rooms", ()))
+PACKAGES = tuple(SETTINGS.get("packages", ()))
 MONITORED = sys.version_info >= (3, 12)
 TOOL = 4  # an identifier free for programs in sys.monitoring
 
-reached: dict[str, set[tuple[str, int]]] = {}
+executed: dict[str, set[tuple[str, int]]] = {}
 """Lines as (module, line), by test; those executed outside of tests have the key ""."""
 
 current = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
@@ -54,7 +54,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if not fullname.startswith(ROOMS):
+        if not fullname.startswith(PACKAGES):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.origin is not None:
@@ -76,23 +76,23 @@ def _monitor(code: CodeType, module: str) -> None:
 
 
 def _line(code: CodeType, line: int) -> object:
-    reached.setdefault(current, set()).add((_modules[code.co_filename], line))
+    executed.setdefault(current, set()).add((_modules[code.co_filename], line))
     return sys.monitoring.DISABLE
 
 
 def _trace(frame: FrameType, event: str, argument: object) -> Any:
     if frame.f_code.co_filename not in _modules:
         return None
-    reached.setdefault(current, set()).add((_modules[frame.f_code.co_filename], frame.f_lineno))
+    executed.setdefault(current, set()).add((_modules[frame.f_code.co_filename], frame.f_lineno))
     return _trace
 
 
 def _write() -> None:
     path = Path(SETTINGS["cover"]) / f"{os.getpid()}-{time.time_ns()}.json"
-    path.write_text(json.dumps({test: sorted(lines) for test, lines in reached.items()}), "utf-8")
+    path.write_text(json.dumps({test: sorted(lines) for test, lines in executed.items()}), "utf-8")
 
 
-if ROOMS:
+if PACKAGES:
     sys.meta_path.insert(0, _Finder())
 if "cover" in SETTINGS:
     atexit.register(_write)

@@ -24,12 +24,12 @@ final class Detector extends Task.Whole {
         check("scores", rules.scores, rules.labels.size() + (rules.background ? 1 : 0));
     }
 
-    private void check(String what, List<String> names, int wide) {
-        int rows = rows(names, wide);
+    private void check(String name, List<String> names, int width) {
+        int rows = rows(names, width);
         if (rows != anchors.length / 4) {
             String list = names.toString();
-            throw wrong(list.substring(1, list.length() - 1) + ": " + rows + " rows of " + wide + " numbers for the "
-                    + what + " of " + anchors.length / 4 + " anchors; correct 'anchors', 'points' or 'labels'");
+            throw wrong(list.substring(1, list.length() - 1) + ": " + rows + " rows of " + width + " numbers for the "
+                    + name + " of " + anchors.length / 4 + " anchors; correct 'anchors', 'points' or 'labels'");
         }
     }
 
@@ -51,14 +51,14 @@ final class Detector extends Task.Whole {
         }
         Boxes.sort(boxes);
         Fit.Place place = input.fit.place(size[0], size[1], input.width(), input.height());
-        double across = (double) place.width / place.toWidth;
-        double down = (double) place.height / place.toHeight;
+        double scaleX = (double) place.width / place.toWidth;
+        double scaleY = (double) place.height / place.toHeight;
         List<Detection> things = new ArrayList<Detection>();
         for (Box box : boxes.subList(0, Math.min(rules.most, boxes.size()))) {
             double[] numbers = box.numbers.clone();
             for (int i = 0; i < numbers.length; i += 2) {
-                numbers[i] = (numbers[i] * pixels[0] - place.toLeft) * across + place.left;
-                numbers[i + 1] = (numbers[i + 1] * pixels[1] - place.toTop) * down + place.top;
+                numbers[i] = (numbers[i] * pixels[0] - place.toLeft) * scaleX + place.left;
+                numbers[i + 1] = (numbers[i + 1] * pixels[1] - place.toTop) * scaleY + place.top;
             }
             things.add(new Detection(numbers, box.score, rules.labels.get(box.index), box.index));
         }
