@@ -28,6 +28,7 @@ _NUMBER = re.compile(r"(argument .*): invalid (int|float) value: '(.*)'$")
 _VALUE = re.compile(r"argument (?:-./)?(--\S+): (\S+; give .*)$")
 _INCOMPLETE = re.compile(r"argument ([^:]+): expected .*arguments?$")
 _MISSING = re.compile(r"([^\n]+?): no such file(?: or folder)?(?=;|$)")
+_NO_MODEL = re.compile(r"([^\n]+?): not a (?:glsl-infer model, or cut off|model file that glsl-infer can read)")
 _URL = re.compile(r"(https?|ftp|file):/+")
 
 
@@ -153,7 +154,15 @@ def _suggestion(word: str, names: Iterable[str]) -> str:
 
 
 def with_file_name(message: str) -> str:
-    """Return the message of an error. For a missing file, a file with a similar name is suggested."""
+    """Return the message of an error. For a missing file, a file with a similar name is suggested.
+
+    An image in place of a model is called an image.
+    """
+    from glsl_infer.runtime.pictures.paths import is_image
+
+    no_model = _NO_MODEL.match(message)
+    if no_model is not None and is_image(Path(no_model[1])):
+        return f"{no_model[1]}: an image, not a model; give a *{SUFFIX} file, or one to convert: .keras, .onnx, .tflite"
     match = _MISSING.match(message)
     near = nearest_file(Path(match[1])) if match else None
     return message if match is None or near is None else f"{match[0]} (did you mean {near}?){message[match.end() :]}"

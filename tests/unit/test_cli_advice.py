@@ -218,6 +218,13 @@ def test_a_model_in_place_of_an_image(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "no model; give it before the image: glsl-infer run MODEL.glslnn photo.jpg" in message
 
 
+@pytest.mark.parametrize("command", ["labels", "inspect", "benchmark"])
+def test_an_image_in_place_of_a_model(command: str, tmp_path: Path, capsys: Capture) -> None:
+    photo = tmp_path / "photo.jpg"
+    shutil.copy(ROOT / "docs/images/example.jpg", photo)
+    assert f"{photo}: an image, not a model" in refused(capsys, [command, photo])
+
+
 def test_a_similar_folder_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
