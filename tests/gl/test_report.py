@@ -118,7 +118,7 @@ def test_models_that_cannot_be_used(tmp_path: Path, capsys: Capture) -> None:
     assert "no such file" in refused(capsys, ["doctor", tmp_path / "gone.glslnn"])
     (tmp_path / "damaged.glslnn").write_bytes(b"PK\x03\x04 cut off")
     assert main(["doctor", str(tmp_path / "damaged.glslnn")]) == 1
-    assert "problem  layers      damaged: " in capsys.readouterr().out
+    assert f"problem  layers      {tmp_path / 'damaged.glslnn'}: " in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("no_screen")
