@@ -219,7 +219,7 @@ def _conv(rng: Rng, name: str, inputs: tuple[str, ...], channels: int, filters: 
 
 
 KINDS: dict[str, Callable[[Rng, int, list[Node]], NodesAndChannels]] = {
-    "convolution": convolution,
+    "conv2d": convolution,
     "grouped": grouped,
     "depthwise": depthwise,
     "residual": residual,

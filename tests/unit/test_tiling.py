@@ -117,7 +117,7 @@ def test_the_factor_is_the_output_size_over_the_tile_size() -> None:
     for shape in ((48, 48, 3), (90, 90, 3), (192, 96, 3)):
         with pytest.raises(InputError, match=f"the model makes {shape[1]} x {shape[0]} pixels of 96 x 96"):
             tiling.factor_of(shape, 96)
-    with pytest.raises(InputError, match="ends in a vector"):
+    with pytest.raises(InputError, match="returns a vector"):
         tiling.factor_of((6,), 96)
 
 

@@ -30,7 +30,7 @@ as fast from a uniform.
 
 MOST_VECTORS = 600
 """Maximum length in vec4 of an array that becomes a row. With more, Mesa 22.3's llvmpipe was wrong by up to half of the
-range in some shaders (tests/gl/test_wide_convolution.py), where constants in the source are right: it cannot do so many
+range in some shaders (tests/gl/test_wide_conv2d.py), where constants in the source are right: it cannot do so many
 fetches.
 """
 
