@@ -9,7 +9,7 @@ import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from layer_check import TOLERANCE, exact_steps, layer_error, make_bundle, stored_inputs
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler.optimize import optimize
@@ -123,8 +123,10 @@ def test_a_softmax_of_a_vector_is_exact(context: Context, length: int, seed: int
     nodes = [*vectors(rng, [length]), Node("y", "vector_softmax", ("v0",))]
     bundle = make_bundle(Graph("test", nodes, "y"), pictures=pictures())
     inputs = [quantize.store16(rng.normal(0, 3, length), bundle.values["v0"].scale)]
+    largest = exact_steps(bundle, bundle.graph.by_name["y"], inputs).max()
+    rounding = 2.0**-24 * length * largest  # each addition to the sum rounds; on VideoCore IV always down
     with Session(bundle, context=context) as session:
-        assert layer_error(session, "y", inputs) <= TOLERANCE
+        assert layer_error(session, "y", inputs) <= TOLERANCE + rounding
 
 
 @given(st.integers(1, 300), st.sampled_from(KINDS), st.sampled_from(FUNCTIONS), SEEDS)
