@@ -163,7 +163,20 @@ def drawn(path: Path, row: dict[str, str]) -> dict[str, Any]:
     options = [] if size is None else ["--input-size", "{}x{}".format(*size), "--purpose", "values"]  # without labels
     export = _command("export", path, "-o", bundle, "--calibrate", PICTURES, "--verify", 0, "--json", *options)
     agreement = _command(
-        "validate", path, bundle, "--data", PICTURES, "--limit", 4, "--layer-pictures", 1, "--min-cosine", -1, "--json"
+        "validate",
+        path,
+        bundle,
+        "--data",
+        PICTURES,
+        "--limit",
+        4,
+        "--layer-pictures",
+        1,
+        "--min-cosine",
+        -1,
+        "--min-top1",
+        0,
+        "--json",
     )
     totals = export["totals"]
     return {
