@@ -20,11 +20,11 @@ Number = TypeVar("Number", int, float)
 
 
 def number(kind: type[Number], allowed: str, is_allowed: Callable[[Number], bool]) -> Callable[[str], Number]:
-    """Return the ``type`` of an option with a number.
+    """Return the argparse type of an option with a number.
 
     Args:
         kind: int or float.
-        allowed: the allowed numbers, for messages, which say "give" before it.
+        allowed: the allowed numbers, as in "1 or more": the end of the message for others.
         is_allowed: returns whether a number is allowed.
     """
 

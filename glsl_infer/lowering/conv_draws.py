@@ -68,7 +68,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Fetching:
-    """How the fetches of a draw share coordinates.
+    """Rules for the coordinates of a draw's fetches.
 
     Attributes:
         common: whether to share coordinates; as in ``Coordinates``.

@@ -34,6 +34,13 @@ def test_a_program_that_cannot_be_started_is_reported_at_once(
     assert not capsys.readouterr().err
 
 
+def test_a_command_can_be_longer_than_a_file_name(capsys: pytest.CaptureFixture[str]) -> None:
+    Reaction(f"{shlex.quote(sys.executable)} {'x' * 5000}", None)
+    assert not capsys.readouterr().err
+    Reaction("x" * 5000, None)
+    assert "no such program" in capsys.readouterr().err
+
+
 def test_a_program_with_spaces_in_its_path_is_started(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Quoted with arguments, and without quotes if the path is all of the command."""
     script, ran = tmp_path / "my ring.sh", tmp_path / "ran"

@@ -94,7 +94,7 @@ def _words(command: str | None, option: str) -> list[str]:
     """Return the program and its arguments; the path of an existing file is a program, whatever its name contains."""
     if command is None:
         return []
-    if Path(command).is_file():
+    if _is_file(command):
         return [command]
     try:
         words = shlex.split(command)
@@ -105,10 +105,15 @@ def _words(command: str | None, option: str) -> list[str]:
     return words
 
 
+def _is_file(text: str) -> bool:
+    """Return whether a text of any length is the path of a file."""
+    return os.path.isfile(text)  # noqa: PTH113 -- Path.is_file raises for names that are too long
+
+
 def _not_a_program(words: list[str]) -> str:
     """Return why the first word of a command cannot be started, with the fix."""
     program = words[0]
-    if Path(program).is_file():
+    if _is_file(program):
         if os.access(program, os.X_OK):  # in this folder, and the command has no folder
             return f"{program}: no such program; for the file in this folder, give ./{program}"
         return f"{program}: is not executable; make it so: chmod +x {shlex.quote(program)}"

@@ -41,13 +41,13 @@ def make(
     key: str | None = None,
     outside: bool = False,
 ) -> dict[str, Any]:
-    """Build the folder ``out``, instead of an older deployment there, and return the list of files.
+    """Build the folder ``out`` in place of an older deployment; return the list of its files.
 
     Args:
         deployment: the deployment.
         base: folder that relative paths of the deployment file start from.
         out: the folder.
-        say: called with a message for each step.
+        say: receives a message for each step.
         seconds: time limit of a download.
         key: minisign public key; every source must have its signature (``signatures``).
         outside: whether files outside ``base`` are allowed.
