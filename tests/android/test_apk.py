@@ -77,7 +77,7 @@ def test_the_model_that_make_apk_puts_inside() -> None:
     assert build_apk.default_model() == MODEL
 
 
-def test_what_is_inside(apk: Path) -> None:
+def test_archive_members(apk: Path) -> None:
     inside = members(apk)
     assert inside[f"assets/models/{MODEL.name}"] == MODEL.read_bytes()
     shaders = build_apk.MAIN / "assets" / "shaders"
@@ -119,7 +119,9 @@ def test_other_models_and_another_key(apk: Path, squares: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["missing.glslnn", "example.jpg"])
-def test_a_model_that_is_none(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_another_kind_is_refused_as_a_model(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "app.apk").write_text("an app from before")
     model = ROOT / "docs" / "images" / name
     assert build_apk.main(["--model", str(model), "-o", str(tmp_path / "app.apk")]) == 2
@@ -127,7 +129,7 @@ def test_a_model_that_is_none(tmp_path: Path, name: str, capsys: pytest.CaptureF
     assert (tmp_path / "app.apk").read_text() == "an app from before"
 
 
-def test_the_runner_knows_nothing_of_android() -> None:
+def test_the_runner_imports_no_android_packages() -> None:
     sources = list((ROOT / "android" / "runner").rglob("*.java"))
     assert len(sources) > 15
     for path in sources:

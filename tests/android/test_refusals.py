@@ -55,7 +55,7 @@ def test_a_shader_that_the_driver_refuses(runner: Jvm, tmp_path: Path, good: byt
     assert "\tat " not in done.stderr  # no traceback
 
 
-def test_a_driver_that_computes_something_else(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+def test_a_driver_with_wrong_results_is_refused(runner: Jvm, tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     weights = bytearray(members["weights/expand.f32"])
     weights[: len(weights) // 2] = bytes(len(weights) // 2)  # in a uniform array: the shader gets wrong values

@@ -112,7 +112,7 @@ def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path
     assert labels[0]["probability"] == pytest.approx(none.probability, abs=0.02)
 
 
-def test_what_is_wrong_in_a_task_is_named(runner: Jvm, folder: Path, tmp_path: Path) -> None:
+def test_invalid_task_entries_are_named(runner: Jvm, folder: Path, tmp_path: Path) -> None:
     for index, (task, change, _) in enumerate(WRONG):
         (tmp_path / f"wrong{index}.json").write_text(json.dumps({**task, **change}), "utf-8")
     names = [f"wrong{index}" for index in range(len(WRONG))]

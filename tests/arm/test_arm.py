@@ -26,7 +26,7 @@ def test_it_is_that_processor(arm: Arm) -> None:
     assert done.stdout.split() == [machine, "4"], done.stderr
 
 
-def test_nothing_is_left_for_pip_to_compile(arm: Arm) -> None:
+def test_debian_packages_satisfy_the_requirements(arm: Arm) -> None:
     """Debian's packages satisfy all requirements of the wheel except glfw, which is pure Python."""
     program = """
 import json, re

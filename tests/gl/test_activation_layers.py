@@ -153,7 +153,7 @@ def test_random_parameters_after_a_dense_layer_are_exact(context: Context, seed:
 
 
 @pytest.mark.drivers("all")
-def test_a_line_leaves_the_shader_nothing(context: Context) -> None:
+def test_a_line_costs_the_shader_no_more_than_a_relu(context: Context) -> None:
     rng = np.random.default_rng(0)
     line = "piecewise_linear(0.166666667,0.5)"
     graphs = [

@@ -143,7 +143,7 @@ def test_a_driver_that_refuses_the_format(
     assert "refuses it (EGL_BAD_ATTRIBUTE); frames are copied to the GPU instead" in printed.err
 
 
-def test_a_driver_that_reads_something_else(
+def test_wrongly_imported_dma_bufs_are_replaced_by_copies(
     picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture
 ) -> None:
     driver.garbles = True
@@ -169,7 +169,7 @@ def test_a_camera_that_is_unplugged(picamera2: Picamera, driver: CameraDriver, m
     assert driver.alive == 0
 
 
-def test_an_error_in_the_middle_gives_everything_back(
+def test_an_import_error_releases_all_frames(
     picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = dma_import.Importer.texture

@@ -171,14 +171,14 @@ def test_a_broker_that_wants_a_password(tmp_path: Path, monkeypatch: pytest.Monk
         "mqtt://h/a/%23",
     ],
 )
-def test_what_is_no_address(url: str) -> None:
+def test_invalid_mqtt_addresses_are_refused(url: str) -> None:
     with pytest.raises(InputError, match=r"mqtt://\[USER@\]HOST\[:PORT\]/TOPIC") as caught:
         mqtt.address_of(url)
     assert "s3cret" not in str(caught.value)
     assert "--mqtt ://" not in str(caught.value)
 
 
-def test_what_is_no_pin(film: Path, tmp_path: Path, pins: MockFactory, capsys: Capture) -> None:
+def test_invalid_gpio_pins_are_refused(film: Path, tmp_path: Path, pins: MockFactory, capsys: Capture) -> None:
     camera = ["camera", "--model", write_tiny(tmp_path), "--source", film]
     assert "from 0 to 27" in refused(capsys, [*camera, "--gpio", "cat=28"])
     assert "give --gpio LABEL=17" in refused(capsys, [*camera, "--gpio", "17"])

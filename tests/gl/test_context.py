@@ -95,7 +95,7 @@ def test_gl_errors_are_reported_by_name(context: Context) -> None:
     context.gl.check("afterwards")
 
 
-def test_description_has_what_a_bug_report_needs(context: Context) -> None:
+def test_description_has_renderer_limits_and_precision(context: Context) -> None:
     result = describe(context)
     assert result["renderer"]
     assert result["limits"]["GL_MAX_TEXTURE_IMAGE_UNITS"] >= 8

@@ -130,7 +130,7 @@ def expected(session: Session) -> np.ndarray:
     return session.run(photograph(SOME.width, SOME.height))
 
 
-def test_the_output_of_what_was_imported(session: Session, imported: _Imported, expected: np.ndarray) -> None:
+def test_imported_frames_have_the_expected_output(session: Session, imported: _Imported, expected: np.ndarray) -> None:
     np.testing.assert_array_equal(session.run(SOME), expected)
     assert len(imported.made) == 1 and imported.alive() == 0, "once, and given back when the output was read"
 
@@ -170,7 +170,7 @@ def test_closing_gives_imports_back(context: Context, imported: _Imported) -> No
     assert living(context.gl) == before
 
 
-def test_what_the_driver_refuses(
+def test_a_refused_import_is_an_error_of_its_frame_only(
     session: Session, imported: _Imported, monkeypatch: pytest.MonkeyPatch, expected: np.ndarray
 ) -> None:
     def refuses(*arguments: object) -> None:

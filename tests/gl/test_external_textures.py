@@ -93,12 +93,12 @@ def test_the_image_goes_and_the_picture_stays(context: Context, session: Session
             np.testing.assert_array_equal(session.run(shared), session.run(picture))
 
 
-def test_what_egl_makes_no_image_of(context: Context) -> None:
+def test_an_invalid_texture_name_is_refused_by_egl(context: Context) -> None:
     with pytest.raises(ImageError, match="EGL_BAD_"):
         image_of(4711)
 
 
-def test_what_gl_makes_no_texture_of(context: Context) -> None:
+def test_a_closed_image_is_refused_by_gl(context: Context) -> None:
     before = living(context.gl)
     with Objects(context.gl) as objects:
         image = image_of(objects.texture(4, 4))
@@ -108,7 +108,7 @@ def test_what_gl_makes_no_texture_of(context: Context) -> None:
     assert living(context.gl) == before
 
 
-def test_what_is_missing_is_named(context: Context) -> None:
+def test_missing_extensions_are_named(context: Context) -> None:
     why = egl_image.refusal(context, "EGL_EXT_that_nobody_has", "EGL_EXT_nor_this")
     assert why is not None
     assert why.endswith("has no EGL_EXT_that_nobody_has and no EGL_EXT_nor_this")

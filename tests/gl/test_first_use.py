@@ -84,7 +84,7 @@ COMMANDS = {"classify": ["classify", "PHOTO", "--model", "MODEL"], "run": ["run"
 
 
 @each_of(("command", [*COMMANDS]), ("fault", [SkipsDraws, LosesContext]))
-def test_a_driver_that_computes_something_else_is_refused(
+def test_a_driver_with_wrong_results_is_refused(
     command: str,
     fault: type[SkipsDraws],
     tmp_path: Path,
@@ -130,7 +130,7 @@ def test_the_command_prints_every_layer(tmp_path: Path, capsys: Capture) -> None
     assert all(output["error"] <= output["allowed"] for output in report["whole_frame"])
 
 
-def test_the_command_fails_with_the_layer_and_what_to_try(
+def test_the_command_fails_with_the_layer_and_a_remedy(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, text = first_layer_of(tiny_bundle(), "stem")

@@ -43,7 +43,7 @@ def test_the_report_is_of_these_cases_and_the_goals_are_met(cases: dict[str, Cas
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
-def test_what_passed_still_passes(cases: dict[str, Case], context: Context) -> None:
+def test_passing_cases_still_pass(cases: dict[str, Case], context: Context) -> None:
     small = [name for name in PASSING if sum(array.size for array in cases[name].inputs) <= LARGEST]
     lost = {}
     for name in sorted(small)[::EACH]:

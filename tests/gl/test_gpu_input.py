@@ -188,7 +188,7 @@ def test_a_texture_may_change_while_its_frame_is_on_its_way(context: Context, se
         np.testing.assert_array_equal(list(session.stream(camera())), alone)
 
 
-def test_what_is_no_texture_is_refused(context: Context, session: Session) -> None:
+def test_invalid_textures_are_refused(context: Context, session: Session) -> None:
     before = session.run(tiny_picture(0))
     with pytest.raises(ImageError, match="4711 is not a texture of this session's context"):
         session.run(TexturePicture(4711, 20, 20))
@@ -209,7 +209,7 @@ def test_a_picture_that_no_texture_holds_is_scaled_by_the_cpu(
         assert difference == 0 if exact else difference <= TOLERANCE
 
 
-def test_a_camera_s_frames_make_nothing_new(context: Context, session: Session) -> None:
+def test_repeated_frames_create_no_gl_objects(context: Context, session: Session) -> None:
     session.run(photograph(60, 44))
     session.run(photograph(60, 44))
     with context.gl.counting() as counts:

@@ -97,7 +97,7 @@ def test_pipes_in_the_cache_are_not_waited_for(argv: list[str], tmp_path: Path) 
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".json", ".csv", ".png"])
-def test_pipes_are_no_inputs(tmp_path: Path, suffix: str) -> None:
+def test_pipes_as_inputs_are_refused(tmp_path: Path, suffix: str) -> None:
     pipe = tmp_path / f"pipe{suffix}"
     os.mkfifo(pipe)
     bundle = ROOT / "tests/conformance/numbers.glslnn"

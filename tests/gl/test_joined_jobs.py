@@ -51,7 +51,7 @@ def jobs(bundle: Bundle) -> list[list[str]]:
 
 
 @each_of(("memory", ["naive", "greedy", "by-size"]), ("precision", ["8", "16"]))
-def test_what_does_not_read_each_other_is_one_job(
+def test_independent_layers_share_a_job(
     context: Context, memory: str, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundle = make_bundle(block(), memory=memory, precision=precision)

@@ -155,7 +155,7 @@ def test_another_word_for_waiting_is_refused(session: Session, expected: list[np
     np.testing.assert_array_equal(frame.result(), expected[0])
 
 
-def test_closing_keeps_what_was_read_and_gives_up_the_rest(session: Session, expected: list[np.ndarray]) -> None:
+def test_closing_keeps_read_results_and_abandons_pending_frames(session: Session, expected: list[np.ndarray]) -> None:
     read, unread = (session.run_async(tiny_picture(seed)) for seed in range(2))
     read.result()
     session.close()

@@ -187,7 +187,7 @@ def test_another_thread_can_use_no_session_of_this_one(parts: str) -> None:
 
 
 @pytest.mark.parametrize("parts", BUNDLES)
-def test_a_closed_session_draws_nothing(parts: str, context: Context) -> None:
+def test_a_closed_session_refuses_methods_that_need_the_gpu(parts: str, context: Context) -> None:
     """After ``close`` a method that needs the GPU is an error, also if the context still exists."""
     bundle = BUNDLES[parts]()
     with Session(bundle, context=context, cache=False) as session:

@@ -56,7 +56,7 @@ def cache(context: Context, binaries: ProgramBinaries, tmp_path: Path) -> Progra
 
 
 @pytest.mark.drivers("all")
-def test_the_second_start_compiles_nothing(context: Context, cache: ProgramCache) -> None:
+def test_the_second_start_uses_cached_programs(context: Context, cache: ProgramCache) -> None:
     with context.gl.counting() as counts:
         assert start(context, cache.path.parent) == COUNT
     assert counts["glLinkProgram"] == COUNT, "those of the session without a cache"
@@ -131,14 +131,14 @@ def test_a_shader_that_is_refused_is_named_and_not_kept(context: Context, tmp_pa
 
 
 @pytest.mark.drivers("all")
-def test_a_cache_that_cannot_be_written_changes_nothing(context: Context, tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_ignored(context: Context, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
     assert start(context, tmp_path / "file") == 0
     assert (tmp_path / "file").read_text() == "kept"
 
 
 @pytest.mark.drivers("all")
-def test_without_formats_nothing_is_written(context: Context, tmp_path: Path) -> None:
+def test_without_binary_formats_no_cache_is_written(context: Context, tmp_path: Path) -> None:
     assert start(context, tmp_path) == 0
     assert bool(list(tmp_path.iterdir())) <= bool(ProgramBinaries(context).formats)
 

@@ -84,7 +84,7 @@ def checked(faulty: FaultyApi, monkeypatch: pytest.MonkeyPatch) -> SelfCheck:
         return selfcheck.check(session)
 
 
-def test_the_shim_itself_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shim_without_faults_passes_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     optimized = checked(FaultyApi(), monkeypatch)
     assert optimized.wrong is None
     assert optimized.advice == ()
@@ -133,7 +133,7 @@ def test_a_context_destroyed_beneath_the_session(monkeypatch: pytest.MonkeyPatch
     assert result.wrong == "stem"
 
 
-def test_the_error_has_the_gl_strings_and_what_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_has_the_gl_strings_and_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     _, text = first_layer_of(tiny_bundle(), "stem")
     optimized = checked(SkipsDraws(text), monkeypatch)
     with pytest.raises(SelfCheckError) as raised:

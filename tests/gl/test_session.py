@@ -121,7 +121,7 @@ def test_closing_frees_every_gl_object(bundle: Bundle) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_a_failed_start_frees_everything_too(context: Context, bundle: Bundle) -> None:
+def test_a_failed_start_frees_its_gl_objects(context: Context, bundle: Bundle) -> None:
     broken = dict(bundle.members)
     fragment = bundle.manifest.programs[-1].fragment
     broken[fragment] = b"void main() { nonsense; }\n"
@@ -185,7 +185,7 @@ def test_statistics_count_the_frame(context: Context, bundle: Bundle) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_a_model_that_makes_images_is_no_classifier(context: Context) -> None:
+def test_a_model_with_images_as_outputs_is_refused_as_classifier(context: Context) -> None:
     rng = np.random.default_rng(0)
     image = make_bundle(Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 3)), "c"))
     with pytest.raises(InputError, match="is not a classifier: none of its outputs has classes; use glsl-infer run"):

@@ -91,7 +91,7 @@ def test_outputs_are_near_those_of_the_reference(sessions: dict[str, Session]) -
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("name", NAMES)
-def test_pending_frames_share_nothing(sessions: dict[str, Session], name: str) -> None:
+def test_pending_frames_keep_their_own_inputs(sessions: dict[str, Session], name: str) -> None:
     session, frames = sessions[name], [inputs(name, seed) for seed in range(4)]
     alone = [session.run(frame) for frame in frames]
     assert any(not np.array_equal(alone[0][output], alone[1][output]) for output in alone[0])
@@ -278,7 +278,7 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
     ("name", "message"),
     [("several", "inputs are 'image' .picture., 'numbers' .numbers."), ("alpha", "is not a classifier")],
 )
-def test_models_without_image_or_classes_are_no_classifiers(context: Context, name: str, message: str) -> None:
+def test_models_without_image_or_classes_are_refused_as_classifiers(context: Context, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Classifier(several_bundle(name), context=context)
 

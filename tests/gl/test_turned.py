@@ -58,7 +58,7 @@ def expected(pixels: np.ndarray, cut: Cut) -> np.ndarray:
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("cut", CUTS, ids=lambda cut: f"{cut.width}x{cut.height}")
-def test_a_cut_is_what_numpy_makes(context: Context, session: Session, cut: Cut) -> None:
+def test_a_crop_equals_numpy(context: Context, session: Session, cut: Cut) -> None:
     pixels = photograph(120, 100)
     with Objects(context.gl) as objects:
         session.run(cut.of(upload(context, objects, pixels)))
@@ -105,7 +105,7 @@ def test_a_cut_of_a_colour_picture_is_grey_for_a_grey_input(context: Context) ->
 
 
 @pytest.mark.drivers("all")
-def test_what_is_no_rectangle(context: Context, session: Session) -> None:
+def test_infinite_and_nan_corners_are_refused(context: Context, session: Session) -> None:
     with Objects(context.gl) as objects:
         texture = upload(context, objects, photograph(30, 20))
         with pytest.raises(ImageError, match="give finite numbers"):

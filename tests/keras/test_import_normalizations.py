@@ -54,7 +54,7 @@ def test_layers_of_vectors(layer: Callable) -> None:
         lambda y: K.normalize(y, axis=-1),
     ],
 )
-def test_each_operation_computes_what_keras_does(operation: Callable) -> None:
+def test_each_operation_equals_keras(operation: Callable) -> None:
     x = keras.Input((7, 6, 3))
     check(x, L.Conv2D(4, 1)(operation(features(x))))
 

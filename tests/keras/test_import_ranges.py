@@ -44,7 +44,7 @@ def test_the_range_that_is_given(requested, scales, zeros, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("requested", [(1, 1), (0, float("inf")), (float("nan"), 1)])
-def test_ranges_that_are_none(requested) -> None:
+def test_invalid_input_ranges_are_refused(requested) -> None:
     x = pixels()
     with pytest.raises(InputError, match=r"an input_range of \(.*\); give two different numbers"):
         to_graph(keras.Model(x, L.ReLU()(x)), requested)

@@ -63,7 +63,7 @@ def test_space_to_depth_by_hand_becomes_slices() -> None:
     assert tail_of(check(x, L.Conv2D(2, 1)(y))) == ["spatial_slice"] * 4 + ["concat_copy", "conv2d"]
 
 
-def test_a_chain_that_changes_nothing_is_dropped() -> None:
+def test_a_chain_without_effect_is_dropped() -> None:
     x, y = body()
     y = L.Reshape((6, 4, 12))(L.Reshape((24, 12))(y))
     assert tail_of(check(x, L.Conv2D(2, 1)(y))) == ["conv2d"]

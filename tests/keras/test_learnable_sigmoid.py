@@ -99,7 +99,7 @@ def test_it_learns_another_function() -> None:
     assert float(np.abs(np.asarray(model(x)) - y).mean()) < 0.02
 
 
-def test_saving_keeps_what_was_learnt(tmp_path: Path) -> None:
+def test_saving_keeps_learnt_weights(tmp_path: Path) -> None:
     inputs = keras.Input((5, 5, 3))
     layer = with_weights(3, 0.5, name="learnt")
     model = keras.Model(inputs, ClippedLinear(0.25, 0.125, name="line")(layer(inputs)))

@@ -205,13 +205,13 @@ def test_it_runs_from_the_environment(scripts: Path) -> None:
     assert Path(done.stdout.strip()).is_relative_to(scripts.parent)
 
 
-def test_nothing_else_is_there(scripts: Path) -> None:
+def test_only_required_packages_are_installed(scripts: Path) -> None:
     done = run(scripts, "python", "-m", "pip", "list", "--disable-pip-version-check", "--format=freeze")
     names = {line.partition("==")[0].lower() for line in done.stdout.splitlines()}
     assert names - {"pip", "setuptools", "wheel"} == {"glsl-infer", "glfw", "numpy", "pillow", "pyopengl"}
 
 
-def test_there_is_no_tensorflow(scripts: Path) -> None:
+def test_tensorflow_and_keras_are_not_installed(scripts: Path) -> None:
     for name in ("tensorflow", "keras"):
         done = run(scripts, "python", "-c", f"import {name}")
         assert done.returncode == 1
@@ -229,7 +229,7 @@ def test_classify(scripts: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("classify", str(PICTURE)), ("glsl-infer", "info")])
-def test_nothing_of_the_current_folder_is_executed(scripts: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_files_of_the_current_folder_are_not_executed(scripts: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
     done = run(scripts, *command, folder=plant(tmp_path))
     assert done.returncode == 0, done.stderr
     assert executed(tmp_path) == []

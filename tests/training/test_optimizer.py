@@ -100,7 +100,7 @@ def test_a_moving_average_copies_its_weights():
     assert same(average.weights, weights(1.0))
 
 
-def test_no_decay_is_no_average():
+def test_a_decay_of_zero_keeps_no_average():
     average = MovingAverage(0.0)
     average.update(weights(1.0), 1)
     assert average.weights == []

@@ -42,7 +42,7 @@ def test_a_new_run_writes_its_settings(folder):
     assert folder.resume(CONFIG, RECIPE) == (None, [])
 
 
-def test_a_second_start_is_refused_and_touches_nothing(folder):
+def test_a_second_start_is_refused_without_changing_the_folder(folder):
     before = contents(folder)
     for work in (folder.check_new, lambda: folder.start({}, "", ("c",))):
         with pytest.raises(InputError, match="--resume"):
@@ -68,7 +68,7 @@ def test_a_history_that_is_ahead_is_cut(folder):
     assert folder.resume(CONFIG, RECIPE)[1] == HISTORY[:2]
 
 
-def test_nothing_to_resume(tmp_path):
+def test_a_missing_run_cannot_be_resumed(tmp_path):
     with pytest.raises(InputError, match="nowhere: no run to resume here"):
         RunFolder(tmp_path / "nowhere").resume(CONFIG, RECIPE)
 

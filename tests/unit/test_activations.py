@@ -72,7 +72,7 @@ def test_it_computes_in_the_type_of_its_argument(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_weights_may_scale_is_scaled_alike(text: str) -> None:
+def test_homogeneous_activations_scale_with_their_input(text: str) -> None:
     if activation(text).scales:
         np.testing.assert_allclose(at(text, 3.0 * X), 3.0 * at(text, X), rtol=1e-12)
 
@@ -135,7 +135,7 @@ def test_values_by_their_formulas(text: str, value: float) -> None:
         ("wave", r"no activation is called 'wave'; there are: absolute, at_least\(LOW\)"),
     ],
 )
-def test_what_is_no_activation_is_refused(text: str, message: str) -> None:
+def test_invalid_activations_are_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         activation(text)
 

@@ -47,7 +47,7 @@ def moved_most(graph: Graph, values: dict[str, Value], name: str) -> float:
 
 
 @pytest.mark.parametrize("layer", ["first", "more", "each"])
-def test_the_gain_is_what_moves_the_output_most(layer: str) -> None:
+def test_the_gain_is_the_largest_change_of_an_output(layer: str) -> None:
     """``each`` is depthwise and has a residual. All layers have their own ranges."""
     program = ranged.ranged_program()
     gains = amplification.gains(program.graph, program.values)
@@ -127,7 +127,7 @@ def test_an_error_beyond_the_bound_names_where_it_begins_and_where_it_is_most() 
     assert amplification.warnings({}, {**errors, "b": 8.0, "c": 8.0, "d": 7.9}) == ()
 
 
-def test_what_is_no_number_is_warned_of() -> None:
+def test_nan_and_infinity_are_warned_of() -> None:
     assert len(amplification.warnings({"a": math.nan}, {"a": math.inf})) == 2
 
 
@@ -143,7 +143,7 @@ def test_the_shipped_models_stay_below_both_bounds(path: Path) -> None:
     assert 0.2 < max(errors.values()) < 3.0
 
 
-def test_the_error_is_that_of_rounding_where_nothing_is_enlarged() -> None:
+def test_without_amplification_the_error_is_that_of_rounding() -> None:
     """Without amplification, the error equals rounding: sqrt(1/12) of a step."""
     bundle = tiny.tiny_bundle()
     errors = amplification.errors(bundle.graph, bundle.graph, [tiny.tiny_picture(1), tiny.tiny_picture(2)])

@@ -44,7 +44,7 @@ def test_truncated_files_are_refused(tmp_path: Path, good: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_damaged_bytes_never_raise_anything_else(tmp_path: Path, good: bytes) -> None:
+def test_damaged_bytes_only_raise_bundle_errors(tmp_path: Path, good: bytes) -> None:
     path, rng, refused = tmp_path / "damaged.glslnn", random.Random(3), 0
     directory = struct.unpack("<I", good[-6:-2])[0]
     for trial in range(600):

@@ -207,9 +207,7 @@ def test_options_of_the_compiler(words: str, options: dict[str, Any], exported: 
     assert exported[0][1]["options"] == Options(**options)
 
 
-def test_calibration_pictures_are_spread_over_what_there_is(
-    exported: list[Any], argv: list[str], tmp_path: Path
-) -> None:
+def test_calibration_images_are_spread_over_the_folder(exported: list[Any], argv: list[str], tmp_path: Path) -> None:
     files = [tmp_path / "pictures" / f"{name}{index:03}.png" for name in "abc" for index in range(100)]
     files[0].parent.mkdir()
     for path in files:

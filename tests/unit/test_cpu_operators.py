@@ -148,7 +148,7 @@ def test_psroi_align_reads_the_channels_of_each_bin() -> None:
     assert cpu.compute(subject, [rows, np.array([[0, 0, 4, 4]], np.float32)]).reshape(-1).tolist() == [1.0]
 
 
-def test_proposals_move_anchors_and_drop_what_overlaps() -> None:
+def test_proposals_move_anchors_and_suppress_overlaps() -> None:
     attrs = {"anchors": (-2.0, -2.0, 2.0, 2.0), "stride": 4.0, "picture": (8, 8), "most": 3, "least_side": 2.0}
     scores = np.array([0.1, 0.9, 0.8, 0.7], np.float32).reshape(2, 2, 1)
     deltas = np.zeros((2, 2, 4), np.float32)

@@ -63,7 +63,7 @@ def network(*, norms: bool = True) -> Graph:
     return graph.rebuilt([node for node in nodes if node.name not in renamed], renamed)
 
 
-def test_ranges_cover_what_pictures_show_and_no_more_than_some_times_that() -> None:
+def test_ranges_cover_observed_values_with_a_bounded_factor() -> None:
     graph = optimize(network())
     prepared = prepare(graph)
     chosen = {choice.layer: choice for choice in prepared.ranges}

@@ -77,7 +77,7 @@ def server(here: Path) -> Iterator[str]:
 # Files ---------------------------------------------------------------------------------------------
 
 
-def test_a_folder_with_everything_in_it(here: Path, capsys: Capture) -> None:
+def test_a_deployment_has_models_sums_service_and_install_script(here: Path, capsys: Capture) -> None:
     text = ONE + f"    input_size: {SIZE}\n    sha256: '{digest(here / 'tiny.glslnn')}'\n"
     text += "service:\n  source: /dev/video2\n"
     assert main(["deploy", str(described(here, text)), "--json"]) == 0
@@ -169,7 +169,7 @@ def test_the_wheel_is_this_program(here: Path, tmp_path: Path) -> None:
     assert done.stdout.split() == [str(tmp_path / "site/glsl_infer/__init__.py"), "True"]
 
 
-def test_what_is_not_installed_makes_a_wheel(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkout_that_is_not_installed_makes_the_same_wheel(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def members(folder: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(folder / wheel.write(folder)) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -197,7 +197,7 @@ def test_only_files(here: Path) -> None:
     assert sorted(path.name for path in (here / "out").iterdir()) == ["SHA256SUMS", "deployment.json", "models"]
 
 
-def test_an_older_deployment_is_replaced_and_anything_else_is_not(here: Path, capsys: Capture) -> None:
+def test_only_an_older_deployment_is_replaced(here: Path, capsys: Capture) -> None:
     file = described(here, ONE)
     assert main(["deploy", str(file)]) == 0
     file.write_text(ONE.replace("name: tiny", "name: other"))
@@ -229,7 +229,9 @@ def started(unit: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     return seen[0]
 
 
-def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_of_the_package_with_its_models_and_program(
+    here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GLSL_INFER_MODELS", str(here / "fetched"))
     (here / "ring.sh").write_text("#!/bin/sh\n")
     text = "service:\n  task: face-mesh\n  on_appear: ring.sh '50 % $HOME \"x\" a\\b'\n  snapshots: true\n"
@@ -511,7 +513,7 @@ def test_another_size_than_described(here: Path, capsys: Capture) -> None:
     assert f"reads images of {SIZE}x{SIZE}, not of input_size 385" in message
 
 
-def test_a_source_that_is_no_model(here: Path, capsys: Capture) -> None:
+def test_a_file_of_another_kind_is_refused_as_model(here: Path, capsys: Capture) -> None:
     (here / "tiny.glslnn").write_text("no model")
     assert "not a glsl-infer model" in refused(capsys, ["deploy", described(here, ONE)])
     assert not (here / "deployment").exists()

@@ -122,7 +122,7 @@ def test_a_link_in_the_way_of_a_temporary_is_not_followed(tmp_path: Path) -> Non
     assert (victim.read_text(), (tmp_path / "out.txt").read_text()) == ("mine", "text")
 
 
-def test_two_at_once_share_nothing(tmp_path: Path) -> None:
+def test_concurrent_writes_use_separate_temporary_files(tmp_path: Path) -> None:
     with files.writing(tmp_path / "out") as a, files.writing(tmp_path / "out") as b:
         a.write(b"aaaa")
         b.write(b"b")
@@ -130,7 +130,7 @@ def test_two_at_once_share_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_what_was_opened_is_what_is_written(tmp_path: Path) -> None:
+def test_a_temporary_file_replaced_by_a_link_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
     with pytest.raises(RuntimeError), files.writing(tmp_path / "out") as file:

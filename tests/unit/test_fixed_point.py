@@ -37,7 +37,7 @@ def test_splitting_changes_float_results_by_the_weights_rounding_only(channels: 
 
 @given(st.integers(1, 300), st.integers(1, 9), st.integers(0, 99))
 @settings(max_examples=20)
-def test_bounds_hold_and_nothing_saturates(channels: int, classes: int, seed: int) -> None:
+def test_values_are_within_bounds_that_do_not_saturate(channels: int, classes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     prepared = prepare(network(rng, channels, classes, activation=str(rng.choice([PLS, "linear"]))))
     graph, choices = prepared.graph, prepared.scales

@@ -102,7 +102,7 @@ def test_an_archive_without_the_file(tmp_path: Path) -> None:
         fetching._tar(tmp_path / "empty.tgz", source, CATALOGUE["face-mesh"])
 
 
-def test_names_of_networks_and_of_tasks_bring_what_they_need() -> None:
+def test_names_of_networks_and_tasks_include_required_networks() -> None:
     assert [model.name for model in catalogue.chosen(["face-mesh"], CATALOGUE)] == ["face-detection", "face-mesh"]
     assert [model.name for model in catalogue.chosen(["hand", "palms"], CATALOGUE)] == [
         "palm-detection-lite",

@@ -95,7 +95,7 @@ def test_a_name_with_another_use_stays(line: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["equal draws", "one uniform", "a shader of two programs", "the name"])
-def test_nothing_to_join(what: str) -> None:
+def test_bundles_without_joinable_uniforms_are_unchanged(what: str) -> None:
     second = {"one uniform": {**values(0), "late": (9.0,)}}.get(what, values(5))
     before = {
         "equal draws": lambda: bundle(values(0), values(0)),

@@ -277,7 +277,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_refused(name: str) -> None:
+def test_each_broken_rule_is_refused(name: str) -> None:
     change, message = BROKEN[name]
     with pytest.raises(BundleError, match=message) as caught:
         check(change(GOOD), SIZES)

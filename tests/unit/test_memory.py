@@ -44,7 +44,7 @@ def test_a_texture_has_the_largest_width_and_height(sizes: list[tuple[int, int]]
     st.integers(1, 5),
     st.data(),
 )
-def test_every_texture_has_one_of_its_sizes_in_none_too_large(
+def test_every_tensor_has_one_of_its_sizes_in_a_texture_of_limited_size(
     choices: list[list[tuple[int, int]]], most_larger: int, data: st.DataObject
 ) -> None:
     alive = data.draw(lifetimes(len(choices)))

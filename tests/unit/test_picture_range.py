@@ -40,7 +40,7 @@ def test_stored_and_float_start_from_the_same_values() -> None:
     np.testing.assert_allclose(*runs, atol=0.6 / 255)
 
 
-def test_without_ranges_there_is_nothing_stored() -> None:
+def test_graphs_without_ranges_refuse_stored_mode() -> None:
     graph = identity_on(input_node(3))
     assert reference.default_mode(graph) == "float"
     with pytest.raises(InputError, match="no ranges and scales yet"):
@@ -68,6 +68,6 @@ def test_written_as_briefly_as_can_be() -> None:
         ({"scales": (1.0, 0.0, 1.0)}, "a scale of 0"),
     ],
 )
-def test_ranges_that_are_none(attrs, message) -> None:
+def test_invalid_ranges_are_refused(attrs, message) -> None:
     with pytest.raises(ModelError, match=f"layer 'image': .*{message}"):
         identity_on(input_node(3).with_attrs(**attrs))

@@ -88,7 +88,7 @@ def test_single_layers() -> None:
     assert set(layers(network(boxes), "16", stem=8, body=8)) == {"neck", "head"}
 
 
-def test_what_copies_and_pools_has_the_bits_of_its_input() -> None:
+def test_copies_and_pools_have_the_bits_of_their_input() -> None:
     more = (
         Node("top", "max_pool", ("head",)),
         Node("mean", "average_pool", ("top",)),
@@ -103,7 +103,7 @@ def test_what_copies_and_pools_has_the_bits_of_its_input() -> None:
     assert {kinds[name] for name in ("head", "top", "mean", "swapped")} == {SixteenBitMap}
 
 
-def test_what_is_joined_has_the_same_bits() -> None:
+def test_concatenated_maps_have_the_same_bits() -> None:
     side = conv_node(RNG, "side", ("neck",), 8, 8, activation="linear")
     both = GraphOutput("both", ("both",), purpose="values")
     joined = Node("both", "concat_copy", ("side", "head"))

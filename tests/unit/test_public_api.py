@@ -145,7 +145,7 @@ def test_only_importers_import_keras() -> None:
 
 
 @pytest.mark.slow
-def test_importing_everything_imports_no_keras() -> None:
+def test_importing_all_modules_imports_no_keras() -> None:
     program = (
         f"import importlib, sys\nfor name in {MODULES!r}: importlib.import_module(name)\n"
         f"print(sorted({NOT_FOR_THE_ENGINE!r} & {{name.partition('.')[0] for name in sys.modules}}))"

@@ -50,7 +50,7 @@ def off(prepared: PreparedGraph) -> float:
     return float(np.sqrt(np.mean(squares)))
 
 
-def test_the_layer_that_loses_most_is_named_and_what_sixteen_bits_gain() -> None:
+def test_the_layer_with_the_largest_loss_and_its_gain_from_sixteen_bits() -> None:
     prepared = prepare(GRAPH, Calibration(PICTURES))
     coarse = [
         node.with_attrs(scales=(40.0 * node.attrs["scales"][0],)) if node.name == "second" else node
@@ -64,7 +64,7 @@ def test_the_layer_that_loses_most_is_named_and_what_sixteen_bits_gain() -> None
     assert sensitivity.loses_most(prepared_graph("16").graph, PICTURES) is None
 
 
-def test_without_a_question_nothing_is_measured() -> None:
+def test_without_budget_or_tolerance_errors_are_not_measured() -> None:
     assert prepared_graph().spent is None
 
 
@@ -159,7 +159,7 @@ def test_layers_set_by_the_user_stay() -> None:
     assert {choice.layer for choice in prepared.precision} == {"first", "second", "third"}
 
 
-def test_what_is_joined_is_paid_together() -> None:
+def test_concatenated_maps_get_bits_together() -> None:
     side = conv_node(RNG, "side", ("third",), 24, 6, kernel=(3, 3), activation="linear")
     body = [*GRAPH.nodes[:-1], side, Node("both", "concat_copy", ("side", "fourth"))]
     joined = Graph("joined", body, [GraphOutput("numbers", ("both",), purpose="values")])
@@ -181,7 +181,7 @@ def test_it_needs_pictures_and_a_model_of_one_part() -> None:
         build(GRAPH, (), options=options, calibration=PICTURES)
 
 
-def test_what_pictures_do_not_show_counts() -> None:
+def test_stronger_images_than_those_of_calibration_count() -> None:
     """The error grows if four of sixteen images are stronger: calibrated without them, small maps would saturate."""
     body = [
         input_node(20),

@@ -29,7 +29,7 @@ def test_harmless_constructs_are_accepted(what: str) -> None:
     assert 0 < shader.written < 26880 and shader.executed > 0
 
 
-def test_what_a_shader_costs() -> None:
+def test_costs_of_shaders() -> None:
     parsed = parse("m", HEAD + "void main() {\n    gl_FragColor = coord0 * 2.0;\n}\n")
     assert (parsed.written, parsed.executed) == (1, 1)
     loop = "for (int i = 0; i < 10; i++) {\n        gl_FragColor = coord0 * 2.0;\n    }\n}\n"

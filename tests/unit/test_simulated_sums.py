@@ -27,7 +27,7 @@ def test_last_bits_are_numpys_spacing() -> None:
 
 
 @pytest.mark.parametrize("shape, groups", [((3, 3, 10, 12), 1), ((2, 2, 3, 24), 4), ((3, 3, 1, 12), 12)])
-def test_what_columns_meet(shape: tuple[int, ...], groups: int) -> None:
+def test_factors_and_texels_of_each_column(shape: tuple[int, ...], groups: int) -> None:
     columns = columns_of(shape, groups)
     channels = shape[2] * groups
     texels = np.random.default_rng(1).random((5, shape[0] * shape[1], -(-channels // 4) * 4)).astype(np.float32)

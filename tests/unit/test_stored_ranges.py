@@ -123,7 +123,7 @@ def test_stored_ranges_give_the_same_bytes_without_images(tmp_path: Path) -> Non
     assert exported(graph, (), replace(stored_ranges, calibration_data={})).bundle.members != result.bundle.members
 
 
-def test_what_was_found_of_other_weights_is_found_anew() -> None:
+def test_stored_results_of_other_weights_are_measured_again() -> None:
     result = (np.array([1.0]),)
     maps = CalibrationMaps(dict, stored={"a": result})
     assert maps.has_images

@@ -113,7 +113,7 @@ def test_tiles_in_one_row_or_column_share_a_coordinate() -> None:
     assert result.tap(binding, 1, 0, 0, []) == Tap("source", "coord0.z", "coord0.y", [])
 
 
-def test_draws_with_another_pattern_share_nothing() -> None:
+def test_draws_with_another_pattern_have_own_coordinates() -> None:
     bindings = [bound(("a", 0, 0), ("a", 9, 0)), bound(("a", 0, 0), ("a", 9, 9))]
     for binding in bindings:
         assert Coordinates(bindings, "source").tap(binding, 1, 0, 0, []).y == "coord0.w"

@@ -78,7 +78,7 @@ def test_any_cut_of_any_picture(rows: int, columns: int, x: float, y: float, sid
     assert (pixels_of(picture, Cut(x, y, side, side, angle), 7, 9) == 77).all()
 
 
-def test_cuts_that_are_none() -> None:
+def test_unusable_crops_and_overlaps() -> None:
     assert not Cut(0, 0, 0.5, 10).usable
     assert not Cut(math.nan, 0, 5, 5).usable
     assert Cut(0, 0, 2, 2).overlap(Cut(1, 0, 2, 2)) == pytest.approx(1 / 3)

@@ -44,7 +44,7 @@ def test_points_with_and_without_lines(number: int) -> None:
     assert len(item.as_json()["points"]) == number and item.as_json()["attributes"] == {"left": 0.25}
 
 
-def test_found_things_are_a_sequence() -> None:
+def test_results_are_a_sequence() -> None:
     detections = Found((detection((0.0, 0.0, 5.0, 5.0)),), SIZE)
     assert (
         len(detections) == 1
@@ -56,7 +56,7 @@ def test_found_things_are_a_sequence() -> None:
 
 
 @pytest.mark.parametrize("quarters", range(4))
-def test_what_was_found_in_a_turned_picture_goes_back_to_where_it_is(quarters: int) -> None:
+def test_detections_in_a_rotated_image_are_rotated_back(quarters: int) -> None:
     picture = np.zeros((40, 60), np.uint8)
     picture[5:9, 20:30] = 1  # a box with a point in it
     picture[7, 28] = 2

@@ -187,7 +187,7 @@ def test_copies_reach_further_than_a_flat_image() -> None:
     assert varied.in_bright_colours(image).mean() > image.mean() + 30
 
 
-def test_copies_of_few_images_show_what_clips() -> None:
+def test_variants_of_few_images_show_clipped_layers() -> None:
     """Three similar images: only their negatives exceed the ranges."""
     _, result = exported(clipping(), images(60, 60, 60), "8")
     assert result.worst.few and result.worst.cause == "clipping" and not result.worst.is_small

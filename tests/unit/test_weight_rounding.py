@@ -62,7 +62,7 @@ def test_texels_that_are_always_0_leave_the_nearest_weights() -> None:
     assert (whole == np.rint(numbers)).all()
 
 
-def test_biases_make_up_for_what_rounding_adds_in_the_mean() -> None:
+def test_biases_compensate_the_mean_of_the_rounding() -> None:
     columns = columns_of((1, 1, 12, 8), 1)
     rng = np.random.default_rng(5)
     weights, bias = rng.normal(0.0, 0.1, (2, 12, 4)), rng.normal(0.0, 0.1, (2, 4))

@@ -112,7 +112,7 @@ def test_blocks_of_a_grouped_kernel_hold_every_weight_once() -> None:
     np.testing.assert_array_equal(sum(part for part, _ in parts), kernel)
 
 
-def test_what_fits_a_pass_stays_whole() -> None:
+def test_convolutions_that_fit_a_pass_are_not_split() -> None:
     for graph in (ranged(32, 8), ranged(128, 32, groups=8)):
         for layout in LAYOUTS:
             after, layers = split_wide(graph, Target(layout=layout))

@@ -179,7 +179,7 @@ def test_integers_multiply_compare_and_divide(executor: Executor) -> None:
     np.testing.assert_array_equal(pixels[..., 3], (x + 300) // (y + 2))
 
 
-def test_what_is_thrown_away_keeps_the_clear_colour(executor: Executor) -> None:
+def test_discarded_fragments_keep_the_clear_colour(executor: Executor) -> None:
     fragment = "void main() { if (at.x * 16.0 < 7.0) discard; gl_FragColor = vec4(1.0); }"
     (pixels,) = drawn(executor, case(fragment))
     assert (pixels[:, 7:] == 255).all()

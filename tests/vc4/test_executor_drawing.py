@@ -158,7 +158,7 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_holds(executor: Executor) 
     ],
     ids=["lines", "cube map", "depth"],
 )
-def test_what_is_not_done_is_named(executor: Executor, changes: dict[str, object], named: str) -> None:
+def test_missing_features_are_named(executor: Executor, changes: dict[str, object], named: str) -> None:
     done = start(executor, [{**case(RAMP), **changes}])
     assert done.returncode < 0
     assert f"vc4 executor: {named}" in done.stderr

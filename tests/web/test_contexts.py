@@ -15,7 +15,7 @@ LOGITS = (
 )
 
 
-def test_a_lost_context_comes_back_and_the_model_with_it(blank: Page) -> None:
+def test_a_model_survives_the_loss_of_its_context(blank: Page) -> None:
     result = blank.evaluate(f"""(async () => {{
         {LOGITS}
         const canvas = document.createElement("canvas");
@@ -46,7 +46,7 @@ def test_a_context_that_stays_lost_is_an_error_in_words(blank: Page) -> None:
         blank.evaluate("model.run(new Uint8Array(4 * 96 * 96))")
 
 
-def test_what_a_gpu_process_leaves_that_has_just_ended_is_no_result(site: Site) -> None:
+def test_a_frame_of_a_crashed_gpu_process_is_an_error(site: Site) -> None:
     """A frame of a GPU process that has just crashed is an error, not a result.
 
     The browser reports the loss in a later task. Until then, a read returns zeros without an error.

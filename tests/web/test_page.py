@@ -67,7 +67,7 @@ def test_layers_are_shown_when_asked_for(demo: Page) -> None:
     demo.screenshot(SHOTS / "layers.png")
 
 
-def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
+def test_every_control_works_by_keyboard(demo: Page) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     reached = []
     demo.evaluate("document.activeElement.blur()")
@@ -178,7 +178,7 @@ CONTRASTS = """(() => {
 })()"""
 
 
-def test_what_is_no_picture_is_refused_in_words(demo: Page, site: Site) -> None:
+def test_files_other_than_images_are_refused(demo: Page, site: Site) -> None:
     site.files["/words.txt"] = b"not a picture"
     drop(demo, "/words.txt")
     assert status(demo) == "words.txt: this browser cannot read it as an image. JPEG, PNG and WebP work."
@@ -245,7 +245,7 @@ def chosen(page: Page) -> str:
     return str(page.evaluate("document.getElementById('model').selectedOptions[0].text"))
 
 
-def test_a_model_that_cannot_be_used_changes_nothing(demo: Page, site: Site) -> None:
+def test_an_unusable_model_keeps_the_current_one(demo: Page, site: Site) -> None:
     site.files["/broken.glslnn"] = b"PK"
     drop(demo, "/broken.glslnn")
     assert status(demo).startswith("broken.glslnn: not a glsl-infer model, or cut off before its end")
@@ -254,7 +254,7 @@ def test_a_model_that_cannot_be_used_changes_nothing(demo: Page, site: Site) -> 
     demo.wait_for("document.querySelector('#labels li span')?.textContent === 'Carrots'")
 
 
-def test_the_page_requests_nothing_from_other_hosts(demo: Page, site: Site) -> None:
+def test_the_page_makes_no_requests_to_other_hosts(demo: Page, site: Site) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.evaluate("document.getElementById('layers').click()")
     hosts = {urlsplit(address).netloc for address in demo.requests if not address.startswith(("data:", "blob:"))}

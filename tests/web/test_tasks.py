@@ -89,7 +89,7 @@ def noise(seed: int, size: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (size, size, 3)).astype(np.uint8) * np.uint8([1, 0, 0])
 
 
-def test_a_detector_finds_what_python_finds(look: Page, folder: Path, context: Context) -> None:
+def test_detections_equal_those_of_python(look: Page, folder: Path, context: Context) -> None:
     with Detector(folder / "squares.json", context=context) as detector:
         for pixels, off in PICTURES:
             result = look.evaluate(LOOK, "/squares/squares.json", png_of(pixels))
@@ -127,7 +127,7 @@ def first_x(thing: dict[str, Any]) -> float:
     return float(thing["points"][0][0])
 
 
-def test_a_thing_is_followed_as_in_python(look: Page, folder: Path, context: Context) -> None:
+def test_objects_are_followed_as_in_python(look: Page, folder: Path, context: Context) -> None:
     frames = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(6)] + [picture(128, 128)]
     with Landmarker(folder / "sides.json", context=context) as sides:
         expected = [sides.follow(frame) for frame in frames]
@@ -227,7 +227,7 @@ def test_the_packages_tasks_are_read(look: Page) -> None:
         }
 
 
-def test_what_is_wrong_in_a_task_is_named(look: Page, served: Site, folder: Path) -> None:
+def test_invalid_task_entries_are_named(look: Page, served: Site, folder: Path) -> None:
     for path in folder.iterdir():
         served.files[f"/wrong/{path.name}"] = path.read_bytes()
     for index, (task, change, message) in enumerate(WRONG):
@@ -265,7 +265,7 @@ def test_the_page_has_the_command_for_missing_models(browser: Browser, site: Sit
         assert page.evaluate("document.getElementById('task').value") == ""
 
 
-def test_a_picture_with_what_was_found(browser: Browser, served: Site) -> None:
+def test_an_image_with_its_detections(browser: Browser, served: Site) -> None:
     pixels = picture(128, 96, (24, 24, 16), (88, 56, 16))
     data = io.BytesIO()
     Image.fromarray(pixels).save(data, "PNG")

@@ -79,7 +79,7 @@ def test_tfjs_computes_the_graph(blank: Page, site: Site, tmp_path: Path, weight
         assert np.abs(np.array(result["data"]) - expected).max() < 0.003 * np.ptp(expected), way
 
 
-def test_what_tfjs_has_no_counterpart_of_is_named(tmp_path: Path, dist: Path) -> None:
+def test_features_without_counterpart_in_tfjs_are_named(tmp_path: Path, dist: Path) -> None:
     (tmp_path / "models").mkdir()
     ranged.write_ranged(tmp_path / "models").rename(tmp_path / "models/other.glslnn")
     words = "layer 'image': an image whose numbers are not from 0 to 1 is not converted for tfjs"
