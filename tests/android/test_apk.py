@@ -54,14 +54,14 @@ def test_the_icon_is_a_png_in_the_package(apk: Path, badging: str) -> None:
     assert png.startswith(b"\x89PNG")
 
 
-def test_it_verifies_from_v1_to_v3(tools: Tools, apk: Path) -> None:
+def test_signature_schemes_1_to_3_verify(tools: Tools, apk: Path) -> None:
     message = run(["java", "-jar", tools.apksigner, "verify", "--verbose", "--min-sdk-version", "21", apk])
     assert message.startswith("Verifies\n")
     for version in (1, 2, 3):
         assert re.search(rf"using v{version} scheme \(.*\): true", message)
 
 
-def test_a_changed_byte_does_not_verify(tools: Tools, apk: Path, tmp_path: Path) -> None:
+def test_a_changed_byte_breaks_the_signature(tools: Tools, apk: Path, tmp_path: Path) -> None:
     data = bytearray(apk.read_bytes())
     data[data.index(b"glslnn") + 200] ^= 1
     (tmp_path / "changed.apk").write_bytes(data)

@@ -149,7 +149,7 @@ def test_frames_for_minutes_on_request(reporting: Any, tmp_path: Path) -> None:
     assert "Sustained" in page(saved.read(tmp_path / "sent.json"))
 
 
-def test_it_is_chosen_in_the_list_of_models(app: list[str], apk: Path, tmp_path: Path) -> None:
+def test_the_report_is_in_the_list_of_models(app: list[str], apk: Path, tmp_path: Path) -> None:
     java, *rest = app
     phone = Phone([java, f"-Dfiles={tmp_path}", *rest], apk, tmp_path)
     phone.start()

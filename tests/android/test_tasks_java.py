@@ -56,7 +56,7 @@ def test_a_detector(runner: Jvm, folder: Path, context: Context, tmp_path: Path)
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("change", CHANGES, ids="-".join)
-def test_every_rule_means_the_same(
+def test_every_rule_gives_the_detections_of_python(
     runner: Jvm, folder: Path, context: Context, tmp_path: Path, change: dict[str, object]
 ) -> None:
     mine = tmp_path / "mine.json"

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.exhaustive
 PAGE = (ROOT / "docs/guide/raspberry-pi.md").read_text("utf-8")
 
 
-def test_it_is_that_processor(arm: Arm) -> None:
+def test_the_board_has_its_processor(arm: Arm) -> None:
     done = arm.python("-c", "import platform, struct; print(platform.machine(), struct.calcsize('P'))")
     machine = {"bookworm-armel": "armv6l", "trixie-armhf": "armv7l"}[arm.system]
     assert done.stdout.split() == [machine, "4"], done.stderr
@@ -57,7 +57,7 @@ def test_classify(arm: Arm) -> None:
     assert [prediction["probability"] for prediction in report["predictions"]] == pytest.approx(exact[order], abs=0.01)
 
 
-def test_every_layer_is_right(arm: Arm) -> None:
+def test_every_layer_passes_the_self_check(arm: Arm) -> None:
     done = arm.command("glsl-infer", "selfcheck", arm.model)
     assert (done.returncode, done.stderr) == (0, "")
 

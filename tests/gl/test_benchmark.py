@@ -173,7 +173,9 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_it_prints_counts_start_and_steps(context: Context, calm: None, tmp_path: Path, capsys: Capture) -> None:
+def test_the_command_prints_counts_start_and_steps(
+    context: Context, calm: None, tmp_path: Path, capsys: Capture
+) -> None:
     calls = 133 if driver_of(context).draws_at_once else 137
     path = write_tiny(tmp_path, weights="uniform")
     text = output(capsys, path, *FEW)

@@ -114,7 +114,7 @@ def test_a_camera_publishes_to_a_broker_and_switches_a_pin(
     assert not pins.pin(17).state, "in the end it is off"
 
 
-def test_a_broker_that_goes_and_comes(tmp_path: Path, capfd: Capture) -> None:
+def test_a_broker_that_restarts_gets_the_last_messages(tmp_path: Path, capfd: Capture) -> None:
     port = free_port()
     with broker(tmp_path, port):
         client = mqtt.Broker(f"mqtt://127.0.0.1:{port}/cam")
@@ -141,7 +141,7 @@ def test_the_broker_publishes_the_will_of_a_lost_camera(tmp_path: Path) -> None:
         heard.close()
 
 
-def test_a_broker_that_wants_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_password_is_refused_without_being_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with broker(tmp_path, port := free_port(), users=True):
         for url in (f"mqtt://127.0.0.1:{port}/cam", f"mqtt://{USER}:wrong@127.0.0.1:{port}/cam"):
             with pytest.raises(

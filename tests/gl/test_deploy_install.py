@@ -66,7 +66,7 @@ def run_script(tmp_path: Path, sudo_user: str = "alice") -> subprocess.Completed
 
 
 @pytest.mark.exhaustive
-def test_it_installs_without_a_network(tmp_path: Path) -> None:
+def test_the_script_installs_without_a_network(tmp_path: Path) -> None:
     done = install(tmp_path)
     board = tmp_path / "board"
     assert done.returncode == 0, done.stderr

@@ -63,7 +63,7 @@ def test_all_kinds_take_turns(context: Context, session: Session) -> None:
             np.testing.assert_array_equal(list(session.stream(kinds * 2)), alone * 2)
 
 
-def test_its_shaders_are_compiled_when_they_are_needed_first(context: Context) -> None:
+def test_external_shaders_are_compiled_on_first_use(context: Context) -> None:
     with Session(tiny_bundle(), context=context) as fresh, Objects(context.gl) as objects:
         with external(context, upload(context, objects, photograph(40, 30))) as shared:
             fresh.run(photograph(40, 30))
@@ -83,7 +83,7 @@ def test_the_session_leaves_the_texture_to_its_owner(context: Context, session: 
             session.run(shared)
 
 
-def test_the_image_goes_and_the_picture_stays(context: Context, session: Session) -> None:
+def test_a_texture_outlives_its_closed_image(context: Context, session: Session) -> None:
     with Objects(context.gl) as objects:
         picture = upload(context, objects, photograph(40, 30))
         image = image_of(picture.texture)

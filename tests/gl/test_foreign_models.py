@@ -53,7 +53,7 @@ def test_passing_cases_still_pass(cases: dict[str, Case], context: Context) -> N
     assert not lost
 
 
-def test_from_a_file_to_agreement_with_litert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_exported_detector_agrees_with_litert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, bundle, photos = foreign_models.exported("detector.tflite", tmp_path)
     assert main(["selfcheck", str(bundle)]) == 0
     capsys.readouterr()

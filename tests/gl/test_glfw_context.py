@@ -38,7 +38,7 @@ def initialised() -> bool:
         return bool(glfw.get_timer_frequency())
 
 
-def test_it_is_an_es_2_context_with_a_hidden_window(screen: str) -> None:
+def test_the_context_is_es_2_with_a_hidden_window(screen: str) -> None:
     with Context("glfw") as context:
         assert context.how == "hidden glfw window (X11, EGL)"
         assert context.gl.text(GL.GL_VERSION).startswith("OpenGL ES")

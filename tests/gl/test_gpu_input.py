@@ -163,7 +163,7 @@ def test_layers_of_a_scaled_picture(session: Session) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(57, 31), (9, 9), (2, 7), (7, 2), (40, 5), (300, 301)])
-def test_a_texture_is_as_good_as_its_pixels(context: Context, session: Session, width: int, height: int) -> None:
+def test_a_texture_gives_the_result_of_its_pixels(context: Context, session: Session, width: int, height: int) -> None:
     picture = photograph(width, height)
     with Objects(context.gl) as objects:
         output = session.run(upload(context, objects, picture, alpha=3))

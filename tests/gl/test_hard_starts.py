@@ -39,7 +39,7 @@ def words(*text: str) -> str:
 
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&-"])
-def test_closed_standard_output_is_a_line(argv: list[str], closed: str) -> None:
+def test_closed_standard_output_is_reported_in_one_line(argv: list[str], closed: str) -> None:
     done = ended(f"{words('-m', 'glsl_infer', *argv)} {closed}")
     assert done.returncode == 1
     assert done.stderr == "error: standard output is closed; give it a file, or /dev/null\n"

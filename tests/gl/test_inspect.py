@@ -117,7 +117,7 @@ def test_layers_go_to_a_folder_of_the_models_name(
     assert f"{len(written)} images of layers" in capsys.readouterr().out
 
 
-def test_where_layers_cannot_go(tmp_path: Path, photo: Path, capsys: Capture) -> None:
+def test_unusable_output_folders_are_refused(tmp_path: Path, photo: Path, capsys: Capture) -> None:
     path = write_tiny(tmp_path)
     assert "--images IMAGE" in refused(capsys, ["inspect", path, "--out", tmp_path])
     blocked = tmp_path / "file"

@@ -113,7 +113,7 @@ def test_all_fetches_but_the_first_wait(late: Context, monkeypatch: pytest.Monke
     "renderer, expected",
     [("VC4 V3D 2.1", True), ("VideoCore IV HW", True), ("V3D 4.2", False), ("llvmpipe (LLVM 15.0.6, 256 bits)", False)],
 )
-def test_renderers_that_want_ordered_fetches(renderer: str, expected: bool) -> None:
+def test_renderers_with_ordered_fetches(renderer: str, expected: bool) -> None:
     assert wants_ordered_fetches(renderer) == expected
 
 

@@ -172,7 +172,7 @@ def gated_network(rng: np.random.Generator, swap: bool = False, *more: Node) -> 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("swap", [False, True])
-def test_it_is_exact(context: Context, swap: bool, bits: int) -> None:
+def test_gated_sums_are_exact(context: Context, swap: bool, bits: int) -> None:
     rng = np.random.default_rng(bits + swap)
     graph = gated_network(rng, swap, conv_node(rng, "end", ("sum",), 10, 4))
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(4)]

@@ -86,7 +86,7 @@ def test_a_changed_shader_is_compiled(context: Context, cache: ProgramCache) -> 
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("damage", ["cut", "byte", "empty"])
-def test_a_damaged_file_is_written_anew(context: Context, cache: ProgramCache, damage: str) -> None:
+def test_a_damaged_file_is_replaced(context: Context, cache: ProgramCache, damage: str) -> None:
     data = cache.path.read_bytes()
     wrong = {"cut": data[:-1], "byte": data[:-99] + bytes([data[-99] ^ 1]) + data[-98:], "empty": b""}
     cache.path.write_bytes(wrong[damage])
@@ -161,7 +161,9 @@ def test_drivers_with_the_extension_get_compiler_threads(context: Context) -> No
 
 
 @pytest.mark.drivers("all")
-def test_one_that_cannot_is_left_alone(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drivers_without_the_extension_get_no_compiler_threads(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = context.gl.text
     monkeypatch.setattr(context.gl, "text", lambda name: text(name).replace(EXTENSION, ""))
     assert not compiler_threads.allow(context.gl)
@@ -201,7 +203,7 @@ def test_all_programs_are_started_before_a_status_is_queried(context: Context, m
 
 
 @pytest.mark.drivers("all")
-def test_of_many_programs_few_wait_at_a_time(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pending_programs_are_limited(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle, messages = tiny_bundle(), list[str]()
     assert isinstance(driver_of(context).device_lines, str), "measured once, by a shader of its own"
     start, check = Objects.start_program, Objects.check_program

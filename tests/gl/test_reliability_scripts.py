@@ -112,7 +112,7 @@ def test_killed_or_failed_writes_leave_the_output_old_or_complete() -> None:
     assert re.search(r"^10 kinds of faults, [\d,]{3,} faults, 0 wrong$", done.stdout, re.MULTILINE)
 
 
-def test_an_output_that_there_is_not() -> None:
+def test_an_unknown_output_is_refused() -> None:
     done = run_script(SCRIPTS / "faults.py", "nothing")
     assert (done.returncode, done.stdout) == (2, "")
     assert "nothing: no output; there are text, link" in done.stderr

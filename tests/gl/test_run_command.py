@@ -178,7 +178,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
         (None, ["--whole"], "only a model that returns an image runs on tiles (--whole); this one returns a vector"),
     ],
 )
-def test_refusals(
+def test_invalid_options_are_refused(
     network: Bundle | None,
     options: list[str],
     message: str,

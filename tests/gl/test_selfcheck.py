@@ -179,7 +179,7 @@ def judged(context: Context, wrong: float, softmax: bool) -> dict[str, Any]:
         (3.0, "something else (first in 'conv')"),
     ],
 )
-def test_whose_difference_it_is(context: Context, wrong: float, who: str, softmax: bool) -> None:
+def test_the_verdict_names_the_rounding_or_the_driver(context: Context, wrong: float, who: str, softmax: bool) -> None:
     result = judged(context, wrong, softmax)
     (line,) = sentences(result)
     assert line.startswith("on 1 images the exact reference (NumPy) has a cosine of ")
@@ -190,7 +190,7 @@ def test_whose_difference_it_is(context: Context, wrong: float, who: str, softma
 
 
 @pytest.mark.drivers("all")
-def test_how_far_labels_are_apart() -> None:
+def test_margin_of_different_labels() -> None:
     agreement = Agreement()
     agreement.add(np.array([1.0, 2.0, 0.0, 0.0]), np.array([1.5, 1.0, 0.0, 0.0]))  # another label, which has 0.5 less
     agreement.add(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 9.0, 0.0, 0.0]))  # the same label

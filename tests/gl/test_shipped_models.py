@@ -140,7 +140,7 @@ def test_photographs(session: Session, path: Path) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_it_looks_no_further_than_the_usual_overlap(session: Session) -> None:
+def test_the_default_overlap_covers_the_receptive_field(session: Session) -> None:
     picture = preprocess.load(SHARP_PHOTOGRAPHS[0], 110)[:96]
     usual = images.run_whole(session, picture)
     assert usual.shape == (192, 220, 3)

@@ -64,7 +64,7 @@ def test_random_shapes(context: Context, seed: int, bits: int) -> None:
 
 
 @pytest.mark.parametrize("what", ["pixels", "few", "planar"])
-def test_where_a_draw_for_each_slice_is_better(context: Context, what: str) -> None:
+def test_many_pixels_few_slices_and_separate_textures_get_a_draw_per_slice(context: Context, what: str) -> None:
     """One draw per slice is chosen for many pixels, for few slices, and for separate textures.
 
     Many pixels cost more than the draws, and separate textures need separate draws.

@@ -104,7 +104,7 @@ def test_objects_at_the_edge_and_beyond(detector: Detector, sides: Landmarker) -
     assert all(np.isfinite(item.points).all() for item in sides.follow(pixels))
 
 
-def test_a_drawing_is_a_copy_of_the_picture_that_was_looked_at(detector: Detector) -> None:
+def test_results_are_drawn_on_a_copy_of_the_image(detector: Detector) -> None:
     pixels = picture(128, 128, (40, 40, 16))
     before = pixels.copy()
     (thing,) = detector(pixels)

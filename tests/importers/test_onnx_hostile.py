@@ -204,7 +204,7 @@ def harmful(what: str) -> Any:
         ("functions that double", "operators|without end"),
     ],
 )
-def test_harm_is_refused_by_name(what: str, message: str) -> None:
+def test_hostile_models_are_refused_by_name(what: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         importer.load(harmful(what))
 
@@ -244,7 +244,7 @@ def test_weights_next_to_the_model_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", ["../secret.bin", "/etc/hostname", "link.bin", "nowhere.bin", ""])
-def test_weights_elsewhere(tmp_path: Path, location: str) -> None:
+def test_weights_outside_the_folder_are_refused(tmp_path: Path, location: str) -> None:
     (tmp_path / "secret.bin").write_bytes(b"\0" * 48)
     folder = tmp_path / "model"
     folder.mkdir()

@@ -126,7 +126,7 @@ def test_a_layer_that_runs_code_is_a_row_of_the_survey(sound: Path, tmp_path: Pa
     assert "layer 'classes': a TorchModuleWrapper cannot be exported: it may run code or read files" in str(problem)
 
 
-def test_a_few_words_ask_for_all_memory(sound: Path, tmp_path: Path) -> None:
+def test_a_short_config_that_needs_all_memory_is_refused(sound: Path, tmp_path: Path) -> None:
     def change(config: dict[str, Any]) -> None:
         layer_of(config, "classes")["config"]["units"] = 100_000_000
 
@@ -162,7 +162,7 @@ def test_zeros_that_are_packed_well(sound: Path, tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("where", ["a link", "a file of numbers", "a virtual one"])
-def test_weights_that_are_elsewhere(sound: Path, tmp_path: Path, where: str) -> None:
+def test_weights_linked_to_other_files_are_refused(sound: Path, tmp_path: Path, where: str) -> None:
     def change(members: dict[str, bytes]) -> None:
         file = io.BytesIO(members["model.weights.h5"])
         with h5py.File(file, "a") as root:
@@ -189,7 +189,7 @@ def test_a_member_that_is_there_twice(sound: Path, tmp_path: Path) -> None:
         load(path)
 
 
-def test_the_older_format_is_looked_at_as_well(tmp_path: Path) -> None:
+def test_code_in_hdf5_files_is_refused(tmp_path: Path) -> None:
     image = keras.Input((4,))
     model = keras.Model(image, layers.Lambda(lambda x: x, name="code")(image))
     path = tmp_path / "x.h5"

@@ -108,7 +108,7 @@ def test_a_rescaling_that_not_all_readers_see_is_a_convolution() -> None:
     assert [node.op for node in check(x, both).nodes] == ["input", "conv2d", "conv2d"]
 
 
-def test_rescaling_elsewhere() -> None:
+def test_rescaling_of_maps_and_vectors() -> None:
     x = pixels()
     y = L.ReLU()(L.Conv2D(4, 3)(x))
     y = L.Rescaling([1.0, 2.0, 3.0, 4.0], 0.5, name="alone")(y)

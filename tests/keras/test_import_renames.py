@@ -75,7 +75,7 @@ def test_chains_without_an_operator_run_on_the_cpu() -> None:
     assert cpu_operators(keras.Model(x, y))
 
 
-def test_axes_of_one_come_and_go() -> None:
+def test_expanded_and_squeezed_axes_are_dropped() -> None:
     x, y = body()
     pooled = L.GlobalAveragePooling2D()(y)
     gate = K.expand_dims(K.expand_dims(L.Dense(12, activation="sigmoid")(pooled), 1), 1)

@@ -70,7 +70,7 @@ def test_custom_training_steps_and_initializers_do_not_affect_the_import(tmp_pat
     np.testing.assert_allclose(outputs, expected, rtol=0, atol=1e-5)
 
 
-def test_an_activation_of_ones_own_is_named(tmp_path: Path) -> None:
+def test_a_custom_activation_is_named(tmp_path: Path) -> None:
     x = keras.Input((6, 5, 3))
     path = saved(keras.Model(x, L.Conv2D(4, 3, activation=own_function, name="conv")(x)), tmp_path)
     with pytest.raises(InputError, match="layer 'conv'"):

@@ -61,7 +61,7 @@ def test_a_cutout_is_grey_and_keeps_the_label():
     assert np.array_equal(mixed_labels(draws, LABELS), LABELS)
 
 
-def test_cut_out_behind_mixing():
+def test_cutout_is_applied_after_mixing():
     everything = replace(NOTHING, mixup=Mixing(1.0, 1.0), cutout=Cutout(1.0, (1.0, 1.0)))
     draws = draw(everything, COUNT, 5, 0)
     mixed = apply(np.ascontiguousarray(PIXELS), draws, 32)

@@ -89,7 +89,7 @@ def test_another_recipe_is_named(folder, changed, words):
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"PK no zip", lambda b: b"?"])
-def test_a_damaged_state_is_refused_in_words(folder, damage):
+def test_a_damaged_state_is_refused(folder, damage):
     folder.keep(STATE, HISTORY[:2])
     path = folder.path / "state.npz"
     path.write_bytes(damage(path.read_bytes()))
@@ -97,7 +97,7 @@ def test_a_damaged_state_is_refused_in_words(folder, damage):
         folder.resume(CONFIG, RECIPE)
 
 
-def test_a_damaged_history_is_refused_in_words(folder):
+def test_a_damaged_history_is_refused(folder):
     (folder.path / "history.json").write_text(json.dumps(HISTORY)[:-5])
     with pytest.raises(InputError, match="no run to resume here"):
         folder.resume(CONFIG, RECIPE)

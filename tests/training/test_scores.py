@@ -22,14 +22,14 @@ def test_coarse_class_of_the_first_label():
     assert scores.score(LOGITS, TRUTH, ["x", "y", "z"]).coarse == 2
 
 
-def test_in_five_counts_ranks_and_keeps_the_order_of_equal_logits():
+def test_top_5_keeps_the_order_of_equal_logits():
     logits = np.zeros((7, 7), np.float32)
     logits[:, 6] = 1
     assert scores.score(logits, np.arange(7)).in_five == 5  # labels 6, 0, 1, 2, 3
     assert scores.score(logits, np.arange(7)).right == 1
 
 
-def test_of_equal_logits_the_first_label_counts():
+def test_the_first_label_wins_ties():
     assert scores.first_labels(np.array([[1, 1, 0], [0, 2, 2]], np.float32)).tolist() == [0, 1]
 
 

@@ -57,7 +57,7 @@ def test_a_finished_run_has_its_files(finished):
     assert Recipe.read(out / "recipe.yaml") == Recipe.parse(RECIPE, "").changed(batch=8, seed=3)
 
 
-def test_it_learns(finished, image_folder):
+def test_training_reaches_full_accuracy(finished, image_folder):
     out, _ = finished
     last = history(out)[-1]
     assert last["val_accuracy"] == last["val_accuracy_average"] == 1.0

@@ -65,7 +65,7 @@ def test_the_range_on_an_interval_is_exact(text: str, low: float, width: float) 
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_it_computes_in_the_type_of_its_argument(text: str) -> None:
+def test_results_have_the_type_of_the_argument(text: str) -> None:
     single = at(text, X.astype(np.float32))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, at(text, X.astype(np.float32).astype(np.float64)), rtol=1e-5, atol=1e-6)

@@ -117,7 +117,7 @@ def test_a_duplicate_member_is_refused(tmp_path: Path, good: bytes, member: str)
         "shaders/passes.bin/x",
     ],
 )
-def test_member_names_that_lead_elsewhere(tmp_path: Path, good: bytes, member: str) -> None:
+def test_member_names_outside_the_folder_are_refused(tmp_path: Path, good: bytes, member: str) -> None:
     path = zipped(tmp_path / "names.glslnn", members_of(good, tmp_path), ((member, b"x"),))
     assert "not allowed in a model" in refusal(path)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["names.glslnn", "source.zip"]

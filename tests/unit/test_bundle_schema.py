@@ -192,7 +192,7 @@ def test_numbers_have_no_fit_and_any_value_but_partial_sums() -> None:
     ],
     ids=str,
 )
-def test_steps_that_there_are_not(steps: Any) -> None:
+def test_unknown_steps_are_refused(steps: Any) -> None:
     refused_by_both(put(SMALL, ("outputs", 0, "steps"), steps))
 
 

@@ -50,7 +50,7 @@ def test_requests_with_a_foreign_host_name_are_refused(server: mjpeg.FrameServer
 @pytest.mark.parametrize(
     ("site", "code"), [("none", 200), ("same-origin", 200), ("cross-site", 403), ("same-site", 403)]
 )
-def test_a_page_elsewhere_cannot_show_the_frames(server: mjpeg.FrameServer, site: str, code: int) -> None:
+def test_pages_of_other_sites_cannot_show_the_frames(server: mjpeg.FrameServer, site: str, code: int) -> None:
     assert answered(server, **{"Sec-Fetch-Site": site})[0] == code
 
 
@@ -75,7 +75,7 @@ def test_pages_are_identified_by_their_address(server: mjpeg.FrameServer, name: 
 
 
 @pytest.mark.parametrize("path", [mjpeg._STREAM[1:], "else"])
-def test_a_page_elsewhere_gets_no_other_address_either(server: mjpeg.FrameServer, path: str) -> None:
+def test_pages_of_other_sites_get_no_address(server: mjpeg.FrameServer, path: str) -> None:
     assert answered(server, path, Origin="http://evil.example")[0] == 403
 
 

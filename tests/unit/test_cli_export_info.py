@@ -244,7 +244,7 @@ def test_every_step_of_an_export_is_logged(tmp_path: Path) -> None:
     assert last[2] == last[4], "the last layer is the last that was announced"
 
 
-def test_pictures_keep_their_numbers_where_some_are_looked_at() -> None:
+def test_images_keep_their_indices_in_progress_messages() -> None:
     messages: list[str] = []
     pictures = _CountedImages([tiny_picture(seed) for seed in range(4)], messages.append)
     assert len([*pictures[2:]]) == 2 and pictures[3] is not None

@@ -49,7 +49,7 @@ def alike(first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
-def test_it_is_small() -> None:
+def test_the_corpus_is_smaller_than_2_5_mib() -> None:
     assert sum(path.stat().st_size for path in conformance.FOLDER.iterdir()) < 5 << 19
 
 

@@ -92,7 +92,7 @@ def test_a_deployment_has_models_sums_service_and_install_script(here: Path, cap
     assert sorted(path.name for path in here.iterdir()) == ["deployment", "deployment.yml", "tiny.glslnn"]
 
 
-def test_the_unit_starts_a_command_that_there_is(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_unit_starts_a_valid_camera_command(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["deploy", str(described(here, ONE + "service:\n  every: 3\n  top: 2\n"))]) == 0
     unit = (here / "deployment/glsl-infer.service").read_text()
     (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
@@ -261,7 +261,9 @@ def test_a_task_of_the_package_with_its_models_and_program(
 
 
 @pytest.mark.slow
-def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_of_the_user_is_deployed_with_its_detector(
+    here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (here / "mine").mkdir()
     folder = folder_of_tasks(here / "mine")
     assert main(["deploy", str(described(here, "service:\n  task: mine/sides.json\n"))]) == 0
@@ -463,7 +465,7 @@ def test_a_program_with_a_hidden_character_in_its_name(here: Path, capsys: Captu
     assert not (here / "out").exists()
 
 
-def test_thousands_of_names_are_looked_at_once_each(here: Path, capsys: Capture) -> None:
+def test_thousands_of_names_are_checked_in_linear_time(here: Path, capsys: Capture) -> None:
     """Checking 3,000 names takes linear time. A search of the list for each name would take minutes."""
     names = "".join(f"  - {{name: m{index}, source: a.glslnn}}\n" for index in range(3000))
     counted = []

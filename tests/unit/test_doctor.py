@@ -225,7 +225,7 @@ def cured(machine: Machine, finding: Finding, folder: Path) -> None:
         (CONFIG.replace("camera_auto_detect=1", "camera_auto_detect=0"), "camera"),
     ],
 )
-def test_the_command_cures_it(text: str, check: str, tmp_path: Path) -> None:
+def test_the_fix_solves_the_problem(text: str, check: str, tmp_path: Path) -> None:
     root = tmp_path / "root"
     gpu = NO_GPU if "fkms" not in text and check == "config.txt" else {}
     before = finding_of(zero_w(root, {CONFIG_TXT: text, **gpu}), check)

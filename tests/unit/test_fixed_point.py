@@ -96,7 +96,7 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     assert {(scale.scale, scale.by) for scale in stored} == {(2.0**-6, "ranges")}
 
 
-def test_each_picture_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_calibration_image_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Layers with coarse bounds need all images and others the first few, but each image runs once."""
     rng = np.random.default_rng(7)
     graph, seen, run = prepare(network(rng, 192, 5, weight=40.0)).graph, pictures(rng, 8), []

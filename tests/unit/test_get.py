@@ -142,7 +142,7 @@ def test_pictures_to_calibrate_with_are_the_same_every_time(kind: str) -> None:
     assert all((item == two).all() for item, two in zip(items[:3], samples.pictures(kind)))
 
 
-def test_a_drawn_hand_has_fingers_where_it_says() -> None:
+def test_a_drawn_hand_has_fingers_at_the_listed_tips() -> None:
     drawn = samples.hand(np.random.default_rng(1), jitter=0.0).astype(int)
     wall = drawn[2, 2]
     for x, y in samples.HAND_TIPS:

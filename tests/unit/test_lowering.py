@@ -176,7 +176,7 @@ def test_a_network_may_end_in_a_map_a_vector_or_a_copy_of_the_picture() -> None:
         program(Graph("g", (between,), "image"))
 
 
-def test_one_layer_may_have_its_weights_elsewhere() -> None:
+def test_weights_modes_can_differ_by_layer() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(6), conv_node(rng, "first", ("image",), 3, 8), conv_node(rng, "second", ("first",), 8, 8)]
     graph = prepare(classifier(rng, body, 8)).graph

@@ -183,7 +183,7 @@ def test_outputs_of_images_are_in_targets() -> None:
     refused(bundle, change, "output 'large': nothing is drawn into texture 'image'")
 
 
-def test_attributes_are_checked_when_the_graph_of_a_file_is_asked_for(tmp_path: Path) -> None:
+def test_attributes_are_checked_on_first_use_of_the_graph(tmp_path: Path) -> None:
     data = tiny.tiny_manifest()
     (shuffle,) = (layer for layer in data["graph"]["layers"] if layer["name"] == "unit-shuffle")
     shuffle["attrs"] = {}

@@ -67,7 +67,7 @@ def test_more_than_a_texture_holds() -> None:
     )
 
 
-def test_a_flattened_map_beside_other_numbers() -> None:
+def test_a_flattened_map_concatenated_with_a_vector() -> None:
     nodes = [
         input_node(12),
         conv_node(RNG, "conv", ("image",), 3, 35),

@@ -47,7 +47,7 @@ def unchanged(data: Data) -> None:
     """Leave the data unchanged."""
 
 
-def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_written_bundles_are_read_back(tmp_path: Path) -> None:
     bundle = parted.parted_bundle()
     bundles.write(bundle, tmp_path / "a.glslnn", read_back=True)
     read = bundles.read(tmp_path / "a.glslnn")

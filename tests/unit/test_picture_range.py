@@ -24,7 +24,7 @@ def identity_on(node: Node) -> Graph:
     "scales, zeros",
     [((1.0,), (0.0,)), ((2.0,), (127.5,)), ((255.0,), (0.0,)), ((1.0, -2.0, 3.5), (0.25, 300.0, -7.0))],
 )
-def test_the_reference_reads_bytes_as_the_input_says(scales, zeros) -> None:
+def test_the_reference_applies_the_range_of_the_input(scales, zeros) -> None:
     graph = identity_on(input_node(3).with_attrs(scales=scales, zeros=zeros))
     expected = np.array(scales) * (PICTURE - np.array(zeros)) / 255
     np.testing.assert_allclose(picture_values(graph.input, PICTURE), expected, rtol=1e-15)
@@ -47,7 +47,7 @@ def test_graphs_without_ranges_refuse_stored_mode() -> None:
         reference.run(graph, PICTURE, mode="stored")
 
 
-def test_a_picture_of_bytes_over_255_is_read_as_ever() -> None:
+def test_the_default_range_divides_bytes_by_255() -> None:
     result = picture_values(input_node(3), PICTURE).astype(np.float32)
     np.testing.assert_array_equal(result, PICTURE.astype(np.float32) / np.float32(255))
 

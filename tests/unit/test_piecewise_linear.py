@@ -52,7 +52,7 @@ def test_known_functions_are_of_this_form() -> None:
     assert PiecewiseLinear(1.0, 0.0)(X).tolist() == activation("relu(1)")(X).tolist()
 
 
-def test_it_computes_in_the_type_of_its_argument() -> None:
+def test_results_have_the_type_of_the_argument() -> None:
     function = PiecewiseLinear(0.3, 0.2, (Clamp(0.7, -0.1, 0.3),))
     assert function(X.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(function(X.astype(np.float32)), function(X), atol=1e-6)

@@ -44,7 +44,7 @@ def test_a_photograph_is_decoded_smaller(tmp_path: Path, free: Any) -> None:
     assert (preprocess.load(path, 64) == expected).all()
 
 
-def test_it_is_never_decoded_smaller_than_the_network(tmp_path: Path, free: Any) -> None:
+def test_images_are_never_decoded_smaller_than_the_network(tmp_path: Path, free: Any) -> None:
     path = tmp_path / "photo.jpg"
     smooth().save(path)
     free(1_000_000)

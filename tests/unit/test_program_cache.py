@@ -77,14 +77,14 @@ def test_a_file_of_another_key_is_stale(cache: ProgramCache) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602])
-def test_a_file_that_others_may_write_is_not_believed(cache: ProgramCache, mode: int) -> None:
+def test_a_file_that_others_can_write_is_ignored(cache: ProgramCache, mode: int) -> None:
     cache.path.chmod(mode)
     assert cache.read() == {}
     cache.path.chmod(0o644)
     assert cache.read() == PROGRAMS
 
 
-def test_a_file_of_another_user_is_not_believed(cache: ProgramCache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_user_is_ignored(cache: ProgramCache, monkeypatch: pytest.MonkeyPatch) -> None:
     user = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: user + 1)
     assert cache.read() == {}

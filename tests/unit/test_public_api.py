@@ -33,7 +33,7 @@ NOT_FOR_THE_ENGINE = {"keras", "tensorflow", "jax", "torch", "h5py", "jsonschema
 # Names ---------------------------------------------------------------------------------------------
 
 
-def test_all_is_honest() -> None:
+def test_all_lists_every_public_name() -> None:
     names = glsl_infer.__all__
     assert len(set(names)) == len(names)
     assert [name for name in names if not hasattr(glsl_infer, name)] == []

@@ -102,7 +102,7 @@ def test_padded_maps_have_one_zero_point(via: Node | None) -> None:
     assert len(ranges(asked)["a"].scales) == 64, "scales may still differ"
 
 
-def test_the_wish_goes_through_a_concatenation() -> None:
+def test_one_zero_point_is_required_through_a_concatenation() -> None:
     body = [conv("a", "image", 3, 8, "linear"), conv("bb", "image", 3, 8, "linear")]
     body.append(Node("joint", "concat", ("a", "bb")))
     bounds = ranges(classifier(*body, padded("joint", 16)))

@@ -130,7 +130,7 @@ def test_auto_leaves_a_network_alone_whose_error_is_small() -> None:
     assert all(choice.why != BY_MEASURE for choice in prepared.precision)
 
 
-def test_a_large_network_is_looked_at_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_network_is_measured_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = {layer.layer for layer in prepared_graph(tolerance=1e-9).spent.layers}  # type: ignore[union-attr]
     monkeypatch.setattr(sensitivity, "MOST_WORK", 8.0 * precision.work(GRAPH))
     spent = prepared_graph(tolerance=1e-9).spent
@@ -171,7 +171,7 @@ def test_concatenated_maps_get_bits_together() -> None:
         assert sum(layer.milliseconds for layer in prepared.spent.layers if layer.bits == 16) <= budget
 
 
-def test_it_needs_pictures_and_a_model_of_one_part() -> None:
+def test_a_tolerance_requires_images_and_a_model_of_one_part() -> None:
     with pytest.raises(InputError, match="--tolerance"):
         prepare(
             Graph("g", [input_node(8), conv_node(RNG, "a", ("image",), 3, 4)], "a"), precision=Precision(tolerance=0.1)

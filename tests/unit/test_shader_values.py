@@ -32,7 +32,7 @@ HARM = [
 
 
 @pytest.mark.parametrize("what", HARM)
-def test_the_machine_finds_harm(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_virtual_machine_finds_harm(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The virtual machine finds the harm in refused texts if the checker accepts them."""
     monkeypatch.setattr(shader_values, "parse", lambda *_: Shader(executed=1 << 16))
     before, lines = FOLLOWED[what]

@@ -199,7 +199,7 @@ ZEROS = {"type": "<f4", "shape": [4 << 20], "bytes": base64.b64encode(zlib.compr
         ("findings", {str(index): [ZEROS] for index in range(100)}, "all arrays may have 67,108,864"),
     ],
 )
-def test_files_that_do_harm_are_refused(tmp_path: Path, key: str, changed: object, message: str) -> None:
+def test_files_with_hostile_values_are_refused(tmp_path: Path, key: str, changed: object, message: str) -> None:
     """Values outside the range of shaders, and arrays of 100 kB that unpack to gigabytes, are refused."""
     path = written(tmp_path, calibrated(network()))
     data = json.loads(path.read_text("utf-8"))

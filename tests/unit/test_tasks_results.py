@@ -27,7 +27,7 @@ def test_boxes_without_points(box: tuple[float, float, float, float]) -> None:
     assert "points" not in detections.as_json()["found"][0]
 
 
-def test_of_a_box_that_reaches_beyond_the_picture_its_part_is_shown() -> None:
+def test_boxes_are_clipped_to_the_image() -> None:
     item = detection((-274.0, 8.0, 506.0, 700.0))
     assert item.as_json()["box"] == [0.0, 8.0, 60.0, 40.0] and item.box == (-274.0, 8.0, 506.0, 700.0)
     drawn = np.asarray(item.draw(Image.new("RGB", SIZE)))

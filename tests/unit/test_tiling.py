@@ -81,9 +81,7 @@ def test_nearest_upsampling_gives_the_picture_back(
 
 @pytest.mark.slow
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 3))
-def test_a_network_that_looks_no_further_than_the_overlap_leaves_no_seams(
-    height: int, width: int, further: int
-) -> None:
+def test_an_overlap_of_the_receptive_field_leaves_no_seams(height: int, width: int, further: int) -> None:
     picture, size = noise(height, width).astype(np.int64), 9
     places = tiling.tiles(max(height, size), max(width, size), size, overlap=2 + min(further, 2))
     picture = np.pad(picture, ((0, max(size - height, 0)), (0, max(size - width, 0)), (0, 0)))

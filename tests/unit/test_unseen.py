@@ -196,7 +196,7 @@ def test_variants_of_few_images_show_clipped_layers() -> None:
     assert not many.worst.few and many.worst.clipped < 0.1 * result.worst.clipped
 
 
-def test_of_many_images_the_one_that_clips_is_measured() -> None:
+def test_the_clipped_image_of_many_is_measured() -> None:
     """A dozen evenly spaced ones of 40 images miss the bright one, which is measured with the others that clip."""
     brightest = [60] * 40
     brightest[5] = 255

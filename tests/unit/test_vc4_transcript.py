@@ -44,7 +44,7 @@ def test_programs_compiled_before_the_first_draw_are_not_counted() -> None:
     assert parsed.failures[FIRST.program] == SKIPPED
 
 
-def test_of_two_variants_the_dearer_counts() -> None:
+def test_the_more_expensive_of_two_variants_counts() -> None:
     shorter = FRAGMENT.replace("514", "400")
     for lines in ([FRAGMENT, shorter], [shorter, FRAGMENT]):
         assert drawn(*lines).programs[FIRST.program].instructions == 514

@@ -84,7 +84,7 @@ def test_a_mode_that_a_layer_cannot_have_has_no_cost() -> None:
     assert choice.mode == "baked"
 
 
-def test_where_draws_cost_less_there_are_more() -> None:
+def test_cheaper_draws_lead_to_more_draws() -> None:
     layer = replace(PW, pixels=40 * 40)
     dear, cheap = (weights_plan.choose(layer, "auto", draw=draw) for draw in (weights_plan.DRAW, 25.0))
     assert (dear.mode, cheap.mode) == ("texture", "uniform")

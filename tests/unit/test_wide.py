@@ -54,7 +54,7 @@ def test_the_function_stays_the_same(case: dict) -> None:
         np.testing.assert_allclose(outputs, expected, atol=1e-5 * np.abs(expected).max())
 
 
-def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None:
+def test_split_parts_are_reused_for_other_graphs() -> None:
     """The split parts are cached: they copy all weights, and a search for 16-bit maps requests them dozens of times."""
     graph, parts = ranged(72, 3, residual=True), Parts()
 

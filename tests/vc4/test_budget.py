@@ -53,7 +53,7 @@ def test_the_budget_is_kept(shipped: tuple[Path, Report], each_driver: Driver) -
 
 
 @pytest.mark.parametrize("mesa", RELEASES)
-def test_the_budget_is_of_the_models_that_there_are(mesa: str) -> None:
+def test_the_budget_has_every_shipped_model(mesa: str) -> None:
     assert sorted(budget.read(budget.stored(mesa))) == [path.stem for path in models()]
 
 

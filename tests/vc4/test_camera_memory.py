@@ -70,7 +70,7 @@ def second_turn(driver: Driver, picture: str, extra: dict[str, str] | None = Non
 
 
 @pytest.mark.parametrize(("picture", "copies"), [(RGB, ["640x480"]), (NV12, None), (YU12, None)])
-def test_it_is_imported_copied_into_tiles_and_scaled(
+def test_frames_are_imported_copied_into_tiles_and_scaled(
     driver: Driver, prime_import: dict[str, str], picture: str, copies: list[str] | None
 ) -> None:
     first, second = second_turn(driver, picture, prime_import)

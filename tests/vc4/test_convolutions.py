@@ -112,7 +112,7 @@ def test_partial_sums_of_a_block_of_many_slices_compile(drivers: Drivers, tmp_pa
 
 
 @pytest.mark.exhaustive
-def test_a_batch_compiles_as_the_table_says(drivers: Drivers, tmp_path: Path) -> None:
+def test_a_batch_compiles_as_in_the_table(drivers: Drivers, tmp_path: Path) -> None:
     """The first batch, 12 convolutions on maps of 3x3 pixels, compiles as in the table.
 
     The instructions of baked weights depend on the weights and ranges, and so on rules that change them by a few.

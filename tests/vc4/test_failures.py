@@ -41,7 +41,7 @@ def test_too_few_registers(driver: Driver, tmp_path: Path) -> None:
     assert problem.text.startswith("program 'expand': the compiler has too few registers for it")
 
 
-def test_one_thread_for_want_of_registers(driver: Driver, tmp_path: Path) -> None:
+def test_one_thread_for_lack_of_registers(driver: Driver, tmp_path: Path) -> None:
     (problem,) = problems(replaced.write(tmp_path, replaced.alive(8)), driver)
     assert problem.fatal
     assert problem.text.startswith("falls to one thread")

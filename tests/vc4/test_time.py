@@ -41,7 +41,7 @@ def test_many_pixels_fill_all_processors(executor: Executor) -> None:
     assert superres.sets[0].clocks_computing < 1.25 * least
 
 
-def test_the_article_takes_the_article_s_time(simulated: Simulation) -> None:
+def test_the_articles_frame_takes_its_published_time(simulated: Simulation) -> None:
     for board in BOARDS:
         article = board_time.article()
         for name in SETS:

@@ -60,7 +60,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_they_compile_with_two_threads(path: Path, driver: Driver) -> None:
+def test_activations_compile_with_two_threads(path: Path, driver: Driver) -> None:
     _, measured = videocore.measure(path, driver)
     assert not measured.failures
     threads = {name: entry.threads for name, entry in measured.programs.items() if name.startswith(("fused", "alone"))}

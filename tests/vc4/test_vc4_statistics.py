@@ -72,7 +72,7 @@ def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return file
 
 
-def test_they_compile_with_two_threads(path: Path, driver: Driver) -> None:
+def test_statistics_compile_with_two_threads(path: Path, driver: Driver) -> None:
     _, measured = videocore.measure(path, driver)
     assert not measured.failures
     threads = {name: entry.threads for name, entry in measured.programs.items() if not name.startswith(ONE_DRAW)}

@@ -93,7 +93,7 @@ def test_another_model_goes_on_with_the_camera(filmed: Page) -> None:
     filmed.screenshot(SHOTS / "superres.png")
 
 
-def test_the_camera_is_let_go(filmed: Page) -> None:
+def test_stopping_releases_the_camera(filmed: Page) -> None:
     watch_the_film(filmed, DEFAULT_MODEL.stem)
     filmed.wait_for("document.querySelector('#labels li')")
     filmed.evaluate("globalThis.track = document.getElementById('video').srcObject.getTracks()[0]")

@@ -127,7 +127,7 @@ def test_three_runners_make_the_same_picture(demo: Page) -> None:
     demo.screenshot(SHOTS / "comparison-superres.png")
 
 
-def test_the_camera_is_compared_until_it_is_enough(demo: Page) -> None:
+def test_the_comparison_on_the_camera_can_be_stopped(demo: Page) -> None:
     demo.evaluate("document.getElementById('camera').click()")
     demo.wait_for("document.getElementById('frames').value > 1")
     compare(demo)

@@ -36,7 +36,7 @@ def test_a_model_survives_the_loss_of_its_context(blank: Page) -> None:
     assert result["checked"] > 30
 
 
-def test_a_context_that_stays_lost_is_an_error_in_words(blank: Page) -> None:
+def test_a_context_that_stays_lost_is_an_error(blank: Page) -> None:
     blank.evaluate("""(async () => {
         const canvas = document.createElement("canvas");
         globalThis.model = await lib.GlslInfer.load("/models/superres-x2-96.glslnn", canvas);
@@ -153,7 +153,7 @@ def test_a_model_runs_in_a_worker(blank: Page, site: Site) -> None:
     assert [label[0] for label in labels] == ["cardboard", "cardboard"]
 
 
-def test_a_canvas_that_is_drawn_on_otherwise_is_refused(blank: Page) -> None:
+def test_a_canvas_with_another_context_is_refused(blank: Page) -> None:
     with pytest.raises(PageError, match="ContextError: this browser gives no WebGL 1 context"):
         blank.evaluate("""(async () => {
             const canvas = document.createElement("canvas");
@@ -182,7 +182,7 @@ def test_clamped_bytes_are_bytes(blank: Page) -> None:
     assert same is True
 
 
-def test_bad_arguments_are_refused_in_words(blank: Page) -> None:
+def test_bad_arguments_are_refused(blank: Page) -> None:
     blank.evaluate("""(async () => {
         globalThis.one = await lib.GlslInfer.load("/models/trashnet-x22-129.glslnn");
         globalThis.other = await lib.GlslInfer.load("/models/superres-x2-96.glslnn");

@@ -50,7 +50,7 @@ def test_a_dropped_picture_gets_the_python_runners_five_labels(demo: Page) -> No
         assert f"{image.width} × {image.height} pixels" in status(demo)
 
 
-def test_layers_are_shown_when_asked_for(demo: Page) -> None:
+def test_layers_are_shown_on_request(demo: Page) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     assert demo.evaluate("document.getElementById('activations').hidden")
     demo.evaluate("document.getElementById('layers').click()")
@@ -230,7 +230,7 @@ def test_a_model_of_another_shape_shows_the_part_that_it_reads(demo: Page, site:
     demo.wait_for("document.getElementById('status').textContent.includes('in the shape of its own image')")
 
 
-def test_a_model_with_other_inputs_is_refused_in_words(demo: Page, site: Site, tmp_path: Path) -> None:
+def test_a_model_with_other_inputs_is_refused(demo: Page, site: Site, tmp_path: Path) -> None:
     bundles.write(several_bundle("several"), tmp_path / "several.glslnn")
     site.files["/several.glslnn"] = (tmp_path / "several.glslnn").read_bytes()
     demo.evaluate(DROP, "/several.glslnn", "several.glslnn")

@@ -97,7 +97,9 @@ def test_detections_equal_those_of_python(look: Page, folder: Path, context: Con
             same_boxes(result["things"], list(detector(pixels)), off)
 
 
-def test_every_rule_means_the_same(look: Page, served: Site, folder: Path, context: Context, tmp_path: Path) -> None:
+def test_every_rule_gives_the_detections_of_python(
+    look: Page, served: Site, folder: Path, context: Context, tmp_path: Path
+) -> None:
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
         served.files[f"/changed/{path.name}"] = path.read_bytes()
