@@ -216,17 +216,17 @@ class _Lines:
         if self._branches:
             raise self._refused("a condition without #endif")
 
-    def refuse(self, number: int, what: str) -> BundleError:
+    def refuse(self, number: int, problem: str) -> BundleError:
         """Return the refusal of a line."""
-        return BundleError(f"shader '{self.member}' line {number}: {what}; export the model again")
+        return BundleError(f"shader '{self.member}' line {number}: {problem}; export the model again")
 
     def decimals(self) -> list[tuple[str, float]]:
         """Return the numbers with a decimal point, and their values."""
         texts = {token for token in self.tokens if token[0] in "0123456789" and ("." in token or "e" in token)}
         return [(token, float(token)) for token in texts if float(token) <= MAX_FLOAT]
 
-    def _refused(self, what: str) -> BundleError:
-        return self.refuse(self._number, what)
+    def _refused(self, problem: str) -> BundleError:
+        return self.refuse(self._number, problem)
 
     def _tokens_of(self, line: str) -> list[str]:
         """Return the tokens of a line without its spaces."""
@@ -437,11 +437,11 @@ class _Checker:
         self.turning = 0  # loops around the place
         self.breaks: list[_Scopes] = []
 
-    def refused(self, what: str) -> BundleError:
+    def refused(self, problem: str) -> BundleError:
         """Return the refusal of the token at which the checker is."""
         numbers = self.lines.numbers
         at = self.at if self.place is None else self.place
-        return self.lines.refuse(numbers[min(at, len(numbers) - 1)] if numbers else 1, what)
+        return self.lines.refuse(numbers[min(at, len(numbers) - 1)] if numbers else 1, problem)
 
     # Tokens
 

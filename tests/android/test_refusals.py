@@ -83,11 +83,11 @@ INPUTS: dict[str, tuple[dict[str, Any], str]] = {
 """Unknown, missing or mistyped inputs, and the runner's messages."""
 
 
-@pytest.mark.parametrize("what", INPUTS)
-def test_inputs_that_do_not_fit(runner: Jvm, tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("case", INPUTS)
+def test_inputs_that_do_not_fit(runner: Jvm, tmp_path: Path, case: str) -> None:
     bundle, model = several_bundle("several"), tmp_path / "several.glslnn"
     bundles.write(bundle, model)
-    changes, message = INPUTS[what]
+    changes, message = INPUTS[case]
     inputs = {
         name: array for name, array in {**several_inputs(bundle.graph, 1), **changes}.items() if array is not None
     }

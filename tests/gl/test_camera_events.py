@@ -48,9 +48,9 @@ class Heard:
         self._client.loop_stop()
 
 
-def wait_for(what: Callable[[], bool]) -> None:
+def wait_for(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + 60.0
-    while not what():
+    while not condition():
         assert time.monotonic() < until
         time.sleep(0.02)
 

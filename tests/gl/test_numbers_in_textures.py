@@ -130,7 +130,7 @@ def gated(operation: str, vector: bool, channels: int, picture: int) -> Graph:
     body = [input_node(picture)]
     for name in ("map", "other"):
         node = conv_node(rng, name, ("image",), 3, channels, activation="silu")
-        weights = {what: numbers * spread for what, numbers in node.weights.items()}
+        weights = {name: numbers * spread for name, numbers in node.weights.items()}
         body.append(Node(node.name, node.op, node.inputs, node.attrs, weights))
     if vector:
         body.append(Node("mean", "global_average_pool", ("other",)))

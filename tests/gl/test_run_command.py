@@ -123,7 +123,7 @@ def test_run_whole_equals_the_command(picture: Path, tmp_path: Path) -> None:
     seen = []
     with Session(bundle) as session:
         result = images.run_whole(
-            session, picture, overlap=3, watch=lambda tiles, what: seen.append((len(tiles), what)) or tiles
+            session, picture, overlap=3, watch=lambda tiles, message: seen.append((len(tiles), message)) or tiles
         )
     np.testing.assert_array_equal(pixels(tmp_path / "out.png"), result)
     np.testing.assert_array_equal(images.to_picture(np.load(tmp_path / "out.npy"), bundle), result)

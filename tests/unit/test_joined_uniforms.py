@@ -94,12 +94,12 @@ def test_a_name_with_another_use_stays(line: str) -> None:
     assert [entry.uniforms["late"] for entry in after.manifest.passes] == [(0.0,), (5.0,)]
 
 
-@pytest.mark.parametrize("what", ["equal draws", "one uniform", "a shader of two programs", "the name"])
-def test_bundles_without_joinable_uniforms_are_unchanged(what: str) -> None:
-    second = {"one uniform": {**values(0), "late": (9.0,)}}.get(what, values(5))
+@pytest.mark.parametrize("case", ["equal draws", "one uniform", "a shader of two programs", "the name"])
+def test_bundles_without_joinable_uniforms_are_unchanged(case: str) -> None:
+    second = {"one uniform": {**values(0), "late": (9.0,)}}.get(case, values(5))
     before = {
         "equal draws": lambda: bundle(values(0), values(0)),
         "a shader of two programs": lambda: bundle(values(0), values(0), second, second, programs=2),
         "the name": lambda: bundle(values(0), second, text=TEXT.replace("LATE", UNIFORM)),
-    }.get(what, lambda: bundle(values(0), second))()
+    }.get(case, lambda: bundle(values(0), second))()
     assert joined(before) is before

@@ -132,7 +132,7 @@ def test_stored_results_of_other_weights_are_measured_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "what"),
+    ("change", "problem"),
     [
         ({"type": "<i8"}, "no array"),
         ({"shape": [3]}, "another size"),
@@ -144,7 +144,7 @@ def test_stored_results_of_other_weights_are_measured_again() -> None:
         ({"bytes": base64.b64encode(zlib.compress(b"\xff" * 8)).decode()}, "not finite"),
     ],
 )
-def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object], what: str) -> None:
+def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object], problem: str) -> None:
     stored = calibrated(network())
     fewer = replace(stored.known, calibration_data={"a": (np.ones(2, np.float32),)})
     path = written(tmp_path, replace(stored, known=fewer))
@@ -152,7 +152,7 @@ def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object],
     data = json.loads(path.read_text("utf-8"))
     data["findings"]["a"][0].update(change)
     path.write_text(json.dumps(data), "utf-8")
-    with pytest.raises(InputError, match=f"the finding 'a' has .*{what}"):
+    with pytest.raises(InputError, match=f"the finding 'a' has .*{problem}"):
         ranges_file.read(path)
 
 
@@ -169,7 +169,7 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "what"),
+    ("key", "value", "problem"),
     [
         ("maps", [], "'maps' is not an object"),
         ("maps", {"a": {"scales": [1.0]}}, "'a' has no lists of numbers"),
@@ -181,10 +181,10 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
         ("findings", {"a": []}, "the finding 'a' is not a list of arrays"),
     ],
 )
-def test_damaged_files_are_refused(tmp_path: Path, key: str, value: object, what: str) -> None:
+def test_damaged_files_are_refused(tmp_path: Path, key: str, value: object, problem: str) -> None:
     path = written(tmp_path, calibrated(network()))
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), key: value}), "utf-8")
-    with pytest.raises(InputError, match=f"damaged: {what}.*give the .json file that 'glsl-infer calibrate' wrote"):
+    with pytest.raises(InputError, match=f"damaged: {problem}.*give the .json file that 'glsl-infer calibrate' wrote"):
         ranges_file.read(path)
 
 

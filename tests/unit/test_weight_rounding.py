@@ -20,9 +20,9 @@ class Seen:
     """Texels that correlate between columns, as in photographs, and are never dark."""
 
     def __init__(self, count: int, lanes: int, positions: int, seed: int) -> None:
-        what = np.random.default_rng(0).normal(0.0, 0.15, (count, 2))  # shared by all images
+        directions = np.random.default_rng(0).normal(0.0, 0.15, (count, 2))  # shared by all images
         rng = np.random.default_rng(seed)
-        common = np.einsum("cf,fpl->cpl", what, rng.normal(0.0, 1.0, (2, positions, lanes)))
+        common = np.einsum("cf,fpl->cpl", directions, rng.normal(0.0, 1.0, (2, positions, lanes)))
         self.values = np.clip(0.5 + common + rng.normal(0.0, 0.02, (count, positions, lanes)), 0.0, 1.0)
 
     def __call__(self, reads: Sequence[int]) -> NDArray[np.float32]:

@@ -319,7 +319,7 @@ class RandomShader:
         return f"({self._condition()} ? {first} : {second})"
 
     def _function_value(self, kind: str, depth: int) -> str:
-        """Call a function of the shader; return "" if none has this type."""
+        """Call a function of the shader with a result of this type; return "" without such a function."""
         suitable = [entry for entry in self.functions if entry[1] == kind]
         if not suitable:
             return ""
@@ -327,7 +327,7 @@ class RandomShader:
         return f"{name}({', '.join(self._expression(param, depth) for param in params)})"
 
     def _macro_value(self, kind: str, depth: int) -> str:
-        """Expand a macro of the shader; return "" if there are none, or for a vector."""
+        """Expand a macro of the shader; return "" for a vector, or without macros."""
         if kind != "float" or not self.macros:
             return ""
         name = self._pick(list(self.macros))
