@@ -1,9 +1,9 @@
 """The GLSL of bundles: a subset, which the reader understands completely. Drivers compile nothing else.
 
 ``docs/reference/bundle-format.md`` (The GLSL of bundles) has the rules, ``format.json`` its words and limits. The
-checker is an abstract interpreter. It follows each value as an interval, rounded outward by more than 32-bit floats
-are, through assignments, both sides of conditions, loops (to a fixed point) and calls (once for each set of arguments).
-Macros are expanded as the preprocessor expands them.
+checker is an abstract interpreter. The abstract value of an expression is an interval that contains its results in
+32-bit floats. Intervals are followed through assignments, both sides of conditions, loops (to a fixed point) and calls
+(once for each set of arguments). Macros are expanded as the preprocessor expands them.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ _EPSILON = 2.0**-22
 _TINY = 1e-30
 _MOST_WRITTEN, _MOST_EXECUTED = GLSL_LIMITS["written"], GLSL_LIMITS["executed"]
 _MOST_OPERATORS = GLSL_LIMITS["operators"]
-_SMALL, _GROWN = 1e24, 1e34
-"""A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_GROWN``: shaders compute less."""
+_SMALL, _MOST_GROWN = 1e24, 1e34
+"""A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_MOST_GROWN``: shaders compute less."""
 _LARGEST_INT = 1 << 30
 _FAR = 1e36
 """Products of factors beyond it can be infinite in another order, and sums of such products."""
@@ -351,8 +351,10 @@ def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
     if (left.marks | right.marks) & GROWN:
         other = right if left.marks & GROWN else left
         if not other.marks & GROWN and _is_small(other):
-            return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", max(left.reach, right.reach))
-    if (left.most > _GROWN and right.least < -_GROWN) or (left.least < -_GROWN and right.most > _GROWN):
+            return Value(kind, -_MOST_GROWN, _MOST_GROWN, marks | GROWN, "", max(left.reach, right.reach))
+    if (left.most > _MOST_GROWN and right.least < -_MOST_GROWN) or (
+        left.least < -_MOST_GROWN and right.most > _MOST_GROWN
+    ):
         return Value(kind, -_INF, _INF, marks | WILD)  # infinite values of both signs, perhaps in another order
     return _rounded(kind, left.least + right.least, left.most + right.most, marks, max(left.reach, right.reach))
 
@@ -390,7 +392,7 @@ def _bounded(kind: int, first: Value, other: Value, least: Callable[..., float])
     if (first.marks | other.marks) & WILD:
         others = [other] * (first.marks & WILD) + [first] * (other.marks & WILD)
         low, high = min(low, *[value.least for value in others]), max(high, *[value.most for value in others])
-    elif (first.marks | other.marks) & GROWN and low >= -_GROWN and high <= _GROWN:
+    elif (first.marks | other.marks) & GROWN and low >= -_MOST_GROWN and high <= _MOST_GROWN:
         near = [
             value.marks & GROWN or (-value.least if least is min else value.most) <= _SMALL for value in (first, other)
         ]
@@ -1346,7 +1348,7 @@ def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
             return Value(kind, -_INF, _INF, marks | WILD)
         reach = both.reach * share.reach
         if both.marks & GROWN:
-            return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", reach)
+            return Value(kind, -_MOST_GROWN, _MOST_GROWN, marks | GROWN, "", reach)
         far = 1e-4 * max(abs(both.least), abs(both.most))
         return _rounded(kind, both.least - far, both.most + far, marks, reach)
     complement = _add(FLOAT, Value(FLOAT, 1.0, 1.0, CONST), _negative(share), marks)
@@ -1361,5 +1363,5 @@ def _widened(first: Value, other: Value) -> Value:
     if both.least >= first.least and both.most <= first.most:
         return both._replace(reach=reach)
     if _is_small(both) or both.marks & GROWN:
-        return Value(first.type, -_GROWN, _GROWN, (both.marks & ~CONST) | GROWN, "", reach)
+        return Value(first.type, -_MOST_GROWN, _MOST_GROWN, (both.marks & ~CONST) | GROWN, "", reach)
     return Value(first.type, -_INF, _INF, both.marks & ~GROWN, "", reach)

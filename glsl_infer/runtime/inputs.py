@@ -52,7 +52,7 @@ def by_name(manifest: Manifest, inputs: Any) -> dict[str, Any]:
     return dict(inputs)
 
 
-def numbers_as(entry: Input, value: object) -> Numbers:
+def as_values(entry: Input, value: object) -> Numbers:
     """Return values in the shape of an input.
 
     Only the axes before the last two can differ, with the same number of elements: a batch of 1, frames stacked into
@@ -88,7 +88,7 @@ class NumbersInput:
         Raises:
             InputError: the shape or type is wrong, or a value is NaN.
         """
-        entry, array = self._entry, numbers_as(self._entry, value)
+        entry, array = self._entry, as_values(self._entry, value)
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InputError(f"input '{entry.name}': NaN is among the numbers; give numbers alone")
         return array

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Capture
-from picamera_stand_in import Picamera, contents
+from fake_picamera import Picamera, contents
 from test_dma_import import image_of, image_refusal
 from tiny import write_tiny
 

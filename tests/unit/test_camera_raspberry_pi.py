@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from picamera_stand_in import OFFSET, STRIDE, Picamera, contents
+from fake_picamera import OFFSET, STRIDE, Picamera, contents
 
 from glsl_infer import DmaBuf
 from glsl_infer.errors import ImageError, InputError, RunError

@@ -13,7 +13,7 @@ import av
 import numpy as np
 import pytest
 from command_line import Capture, refused
-from picamera_stand_in import Picamera
+from fake_picamera import Picamera
 from PIL import Image
 
 from glsl_infer.cli import main
