@@ -78,7 +78,7 @@ def test_no_convolution_of_the_whole_sweep_fails(mesa: str) -> None:
     rows = {row.name: row for row in read(table(mesa))}
     names = [case.name for batch in batches() for case in batch.cases]
     assert set(rows) == set(names), "other convolutions since: run scripts/vc4/convolutions.py --write"
-    assert not [row.name for row in rows.values() if row.bad]
+    assert not [row.name for row in rows.values() if row.is_bad]
     assert all(row.weights in ("baked", "uniform", "texture", "partial sums") for row in rows.values())
 
 
