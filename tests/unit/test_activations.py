@@ -34,8 +34,8 @@ def test_the_text_of_an_activation_parses_to_the_same_function(text: str) -> Non
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_values_are_in_the_range_and_near_its_bounds(text: str) -> None:
-    far = np.array([-1e5, -500.0, 500.0, 1e5])  # far enough for roots and logarithms
-    function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 28_001), far]))
+    extremes = np.array([-1e5, -500.0, 500.0, 1e5])  # far enough for roots and logarithms
+    function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 28_001), extremes]))
     assert y.min() >= function.low - 1e-12 and y.max() <= function.high + 1e-12
     assert y.min() == pytest.approx(function.low, abs=0.02) if math.isfinite(function.low) else y.min() < -3.0
     assert y.max() == pytest.approx(function.high, abs=0.02) if math.isfinite(function.high) else y.max() > 9.0

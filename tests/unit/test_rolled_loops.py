@@ -31,11 +31,11 @@ def fetched(loop: rolled.Loop) -> list[tuple[int, int, int]]:
                 assert line == "at.x += source_texel.x;"
                 column += 1
             elif turn in [int(digits) for digits in re.findall(r"turn == (\d+)", condition[1])]:
-                there = re.fullmatch(r"at = (coord\d\.\w\w);", condition[2])
+                match = re.fullmatch(r"at = (coord\d\.\w\w);", condition[2])
                 down = re.fullmatch(r"at = vec2\((coord\d\.\w), at\.y \+ source_texel\.y\);", condition[2])
-                if there is not None:
+                if match is not None:
                     slot, row, column = slot + 1, 0, 0
-                    assert there[1] == places(slot)
+                    assert match[1] == places(slot)
                 else:
                     assert down is not None and down[1] == places(slot)[:-1]
                     row, column = row + 1, 0

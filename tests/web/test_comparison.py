@@ -100,9 +100,9 @@ def test_three_runners_agree_on_a_picture(demo: Page, dist: Path, site: Site) ->
     assert demo.evaluate("document.getElementById('compare').textContent") == "Compare with tfjs"
     demo.screenshot(SHOTS / "comparison.png")
 
-    asked = {urlsplit(address) for address in demo.requests if not address.startswith(("data:", "blob:"))}
-    assert {address.netloc for address in asked} == {urlsplit(site.address).netloc}
-    assert "/tfjs/webgl.js" in {address.path for address in asked}  # requests of workers are included
+    requested = {urlsplit(address) for address in demo.requests if not address.startswith(("data:", "blob:"))}
+    assert {address.netloc for address in requested} == {urlsplit(site.address).netloc}
+    assert "/tfjs/webgl.js" in {address.path for address in requested}  # requests of workers are included
 
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.wait_for("document.getElementById('comparison').hidden")  # the earlier labels are still there
