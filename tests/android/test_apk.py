@@ -99,10 +99,10 @@ def test_resources_are_stored_and_aligned(apk: Path) -> None:
 
 
 def test_equal_sources_give_equal_bytes(tools: Tools, apk: Path, squares: Path, tmp_path: Path) -> None:
-    again = tmp_path / "elsewhere" / "again.apk"
-    build_apk.build(tools, [MODEL], again, apk.parent / "key" / "debug.keystore", [squares])
-    assert hashlib.sha256(again.read_bytes()).digest() == hashlib.sha256(apk.read_bytes()).digest()
-    assert [path.name for path in again.parent.iterdir()] == ["again.apk"]
+    rebuilt = tmp_path / "elsewhere" / "rebuilt.apk"
+    build_apk.build(tools, [MODEL], rebuilt, apk.parent / "key" / "debug.keystore", [squares])
+    assert hashlib.sha256(rebuilt.read_bytes()).digest() == hashlib.sha256(apk.read_bytes()).digest()
+    assert [path.name for path in rebuilt.parent.iterdir()] == ["rebuilt.apk"]
 
 
 @pytest.mark.exhaustive

@@ -185,8 +185,8 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
         top = (PORTRAIT[1] - size[1]) // 2
         middle = slice(size[0] // 4, size[0] * 3 // 4)
         middle_rows = screen[top + size[1] // 4 : top + size[1] // 2, middle].astype(int)
-        there = np.asarray(upright.resize(size))[size[1] // 4 : size[1] // 2, middle].astype(int)
-        assert np.abs(middle_rows - there).mean() < 20
+        expected_rows = np.asarray(upright.resize(size))[size[1] // 4 : size[1] // 2, middle].astype(int)
+        assert np.abs(middle_rows - expected_rows).mean() < 20
         if name == "banana006.jpg":
             phone.tell("press", "Camera")
             assert phone.tell("idle")["open"] == 1

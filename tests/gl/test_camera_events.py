@@ -91,8 +91,8 @@ def test_a_camera_publishes_to_a_broker_and_switches_a_pin(
         switched: list[tuple[int, bool]] = []
         monkeypatch.setattr(
             "glsl_infer.tools.camera.pins.Pins.changed",
-            lambda self, name, there, real=Pins.changed: (
-                real(self, name, there),
+            lambda self, name, present, real=Pins.changed: (
+                real(self, name, present),
                 switched.append((17, bool(pins.pin(17).state))),
             ),
         )

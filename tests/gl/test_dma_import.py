@@ -55,9 +55,9 @@ def test_a_driver_without_imports_is_reported_and_the_session_continues(context:
         pytest.skip("this driver imports dma-bufs")
     assert "has no EGL_EXT_image_dma_buf_import" in why
     before = session.run(tiny_picture(0))
-    for ask in (session.run, session.run_async, session.upload, lambda picture: list(session.stream([picture]))):
+    for call in (session.run, session.run_async, session.upload, lambda picture: list(session.stream([picture]))):
         with pytest.raises(ImageError, match=r"the dma-buf of 64 x 48 pixels XB24.* cannot be read by the GPU: "):
-            ask(SOME)
+            call(SOME)
     np.testing.assert_array_equal(session.run(tiny_picture(0)), before)
 
 
@@ -184,14 +184,14 @@ def test_formats_and_modifiers_that_the_driver_does_not_list(
     context: Context, imported: _Imported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = DmaBuf(SOME.width, SOME.height, "XB24", SOME.planes, modifier=5)
-    there = egl.display_extensions
-    if dma_import.MODIFIERS_EXTENSION not in there():
+    real_extensions = egl.display_extensions
+    if dma_import.MODIFIERS_EXTENSION not in real_extensions():
         with (
             dma_import.Importer(context) as importer,
             pytest.raises(ImageError, match="has no EGL_EXT_image_dma_buf_import_modifiers; leave the modifier out"),
         ):
             importer.texture(plain, 0)
-    monkeypatch.setattr(egl, "display_extensions", lambda: [*there(), dma_import.MODIFIERS_EXTENSION])
+    monkeypatch.setattr(egl, "display_extensions", lambda: [*real_extensions(), dma_import.MODIFIERS_EXTENSION])
     monkeypatch.setattr(dma_import, "formats", lambda: [0x34324258, 0x3231564E])
     monkeypatch.setattr(dma_import, "modifiers", lambda code: {0x34324258: [0, 7], 0x3231564E: []}[code])
     with dma_import.Importer(context) as importer:

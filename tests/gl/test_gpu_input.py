@@ -60,7 +60,7 @@ def within(session: Session, texture: np.ndarray) -> np.ndarray:
     return texture[view.y : view.y + entry.height, view.x : view.x + entry.width]
 
 
-def off(result: np.ndarray, expected: np.ndarray) -> int:
+def largest_difference(result: np.ndarray, expected: np.ndarray) -> int:
     return int(np.abs(result.astype(int) - expected.astype(int)).max())
 
 
@@ -84,7 +84,7 @@ def test_a_picture_of_any_size(session: Session, width: int, height: int) -> Non
     picture = photograph(width, height)
     session.upload(picture)
     result = inside(session)
-    assert off(result[..., :3], expected(picture)) <= TOLERANCE
+    assert largest_difference(result[..., :3], expected(picture)) <= TOLERANCE
     assert (result[..., 3] == 255).all()
 
 
@@ -103,7 +103,7 @@ def test_networks_of_other_sizes(context: Context, size: int, width: int, height
     picture = photograph(width, height)
     with Session(make_bundle(classifier(rng, body, 4)), context=context) as session:
         session.upload(picture)
-        assert off(inside(session)[..., :3], expected(picture, size)) <= TOLERANCE
+        assert largest_difference(inside(session)[..., :3], expected(picture, size)) <= TOLERANCE
 
 
 def test_the_shape_of_the_errors_is_one_of_rounding(session: Session) -> None:
@@ -167,7 +167,7 @@ def test_a_texture_gives_the_result_of_its_pixels(context: Context, session: Ses
     picture = photograph(width, height)
     with Objects(context.gl) as objects:
         output = session.run(upload(context, objects, picture, alpha=3))
-        assert off(inside(session)[..., :3], expected(picture)) <= TOLERANCE
+        assert largest_difference(inside(session)[..., :3], expected(picture)) <= TOLERANCE
         np.testing.assert_array_equal(output, session.run(picture))
 
 
@@ -205,7 +205,7 @@ def test_a_picture_that_no_texture_holds_is_scaled_by_the_cpu(
     for width, height, exact in ((40, 41, True), (39, 900, False)):
         picture = photograph(width, height)
         session.upload(picture)
-        difference = off(inside(session)[..., :3], expected(picture))
+        difference = largest_difference(inside(session)[..., :3], expected(picture))
         assert difference == 0 if exact else difference <= TOLERANCE
 
 

@@ -92,8 +92,8 @@ def test_pipes_in_the_cache_are_not_waited_for(argv: list[str], tmp_path: Path) 
     for path in items:
         path.unlink()
         os.mkfifo(path)
-    again = ended(command, GLSL_INFER_CACHE=str(cache))
-    assert (again.returncode, again.stdout, again.stderr) == (0, first.stdout, "")
+    later = ended(command, GLSL_INFER_CACHE=str(cache))
+    assert (later.returncode, later.stdout, later.stderr) == (0, first.stdout, "")
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".json", ".csv", ".png"])

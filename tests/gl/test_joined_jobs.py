@@ -189,7 +189,7 @@ def test_zeros_in_the_job_of_a_pooling_do_not_wait() -> None:
         Node("sum", "add", ("b", "joined"), {"activation": "relu(6)"}),
     ]
     graph = Graph("zeros", nodes, [GraphOutput("sum", ("sum",))])
-    moved = dedupe_zero_maps(graph)
-    assert moved.by_name["part"].inputs == ("a",)
-    assert moved.by_name["zeros"].attrs["strides"] == (2, 2)
-    assert moved.shapes == {**graph.shapes, "part": (16, 16, 4)}
+    deduplicated = dedupe_zero_maps(graph)
+    assert deduplicated.by_name["part"].inputs == ("a",)
+    assert deduplicated.by_name["zeros"].attrs["strides"] == (2, 2)
+    assert deduplicated.shapes == {**graph.shapes, "part": (16, 16, 4)}

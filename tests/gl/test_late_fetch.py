@@ -83,12 +83,12 @@ def test_one_byte_in_a_thousand_may_differ_by_one(context: Context) -> None:
     before = facts.ordered_fetches
     try:
         facts.__dict__["ordered_fetches"] = False
-        early = stored_bytes(network, context)
+        unordered = stored_bytes(network, context)
         facts.__dict__["ordered_fetches"] = True
-        late = stored_bytes(network, context)
+        ordered = stored_bytes(network, context)
     finally:
         facts.__dict__["ordered_fetches"] = before  # all tests share the context, on a virtual VideoCore IV too
-    differences = [np.abs(early[name] - late[name]) for name in early]
+    differences = [np.abs(unordered[name] - ordered[name]) for name in unordered]
     assert max(difference.max() for difference in differences) <= 1.0
     assert sum(np.count_nonzero(difference) for difference in differences) <= 1e-3 * sum(
         difference.size for difference in differences

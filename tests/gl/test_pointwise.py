@@ -192,8 +192,8 @@ def test_gated_sums_are_exact(context: Context, swap: bool, bits: int) -> None:
 def test_a_product_with_other_readers_stays_a_layer() -> None:
     rng = np.random.default_rng(1)
     for inputs in (("times", "sum"), ("times", "x", "x")):
-        again = Node("again", "add", inputs, {"activation": "linear", **RANGE})
-        graph = gated_network(rng, False, again)
+        reader = Node("reader", "add", inputs, {"activation": "linear", **RANGE})
+        graph = gated_network(rng, False, reader)
         assert gated_sums(graph).by_name.keys() == graph.by_name.keys()
 
 

@@ -183,17 +183,19 @@ def judged(context: Context, wrong: float, softmax: bool) -> dict[str, Any]:
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("softmax", [False, True])
 @pytest.mark.parametrize(
-    ("wrong", "who"),
+    ("wrong", "culprit"),
     [
         (0.0, "this driver is right, the exported model differs: it was made with another --input-range"),
         (3.0, "something else (first in 'conv')"),
     ],
 )
-def test_the_verdict_names_the_rounding_or_the_driver(context: Context, wrong: float, who: str, softmax: bool) -> None:
+def test_the_verdict_names_the_rounding_or_the_driver(
+    context: Context, wrong: float, culprit: str, softmax: bool
+) -> None:
     result = judged(context, wrong, softmax)
     (line,) = sentences(result)
     assert line.startswith("on 1 images the exact reference (NumPy) has a cosine of ")
-    assert who in line
+    assert culprit in line
     (end,) = result["outputs"]
     assert (end["reference_cosine"] > 0.9999) == softmax
     assert (end["driver_cosine"] > 0.9999) == (not wrong)

@@ -208,8 +208,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     new = file.op("MatMul", [x, file.constant(np.full((512, 8), 1.0 / 512))], (1, 8))
     total = file.op("Add", [new, memory], (1, 8))
     half = file.op("Mul", [total, file.constant(0.5)], (1, 8))
-    again = file.op("Reshape", [half, file.constant([2, 1, 4], "int64")], (2, 1, 4))
-    for name, tensor in (("output", file.op("ReduceMean", [total], (1, 1), axes=[1])), ("stateN", again)):
+    reshaped = file.op("Reshape", [half, file.constant([2, 1, 4], "int64")], (2, 1, 4))
+    for name, tensor in (("output", file.op("ReduceMean", [total], (1, 1), axes=[1])), ("stateN", reshaped)):
         file.nodes.append(onnx_networks.helper.make_node("Identity", [tensor], [name]))
         file.outputs.append(onnx_networks.onnx.ValueInfoProto(name=name))
     folder = tmp_path_factory.mktemp("state")

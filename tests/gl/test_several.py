@@ -289,12 +289,12 @@ def check(context: Context, bundle: Bundle, seed: int) -> None:
     expected = dict(reference.layers(bundle, values))
     with Session(bundle, context=context, selfcheck=True) as session:
         for name, numbers in session.layers(values):
-            off = np.abs(in_steps(numbers, bundle.values[name]) - in_steps(expected[name], bundle.values[name]))
+            error = np.abs(in_steps(numbers, bundle.values[name]) - in_steps(expected[name], bundle.values[name]))
             # A tie that goes the other way in a layer can change the following layers by a step or two.
             few = (
                 0.3 if isinstance(bundle.values[name], SixteenBitMap) else 0.02
             )  # 256 times finer steps show float errors
-            assert off.max() < 3.01 and (off > 0.01).mean() < few, name
+            assert error.max() < 3.01 and (error > 0.01).mean() < few, name
         results = session.run(values)
         for node in bundle.graph.nodes:
             if not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator):

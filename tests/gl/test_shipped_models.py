@@ -132,9 +132,9 @@ def test_photographs(session: Session, path: Path) -> None:
     numbers = session.run(small)
     result = images.to_picture(numbers, session.bundle)
     exact = images.to_picture(reference.run(session.bundle, small), session.bundle)
-    off = np.abs(result.astype(int) - exact)
-    assert off.max() <= 2
-    assert np.count_nonzero(off) < 0.005 * off.size
+    difference = np.abs(result.astype(int) - exact)
+    assert difference.max() <= 2
+    assert np.count_nonzero(difference) < 0.005 * difference.size
     bicubic = np.asarray(Image.fromarray(small).resize((192, 192), Image.Resampling.BICUBIC))
     assert error(result, sharp) < 0.95 * error(bicubic, sharp)
 

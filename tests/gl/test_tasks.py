@@ -54,10 +54,10 @@ def test_boxes_and_points_are_pixels_of_a_letterboxed_picture(detector: Detector
     # 64 x 32 pixels in 32 x 32: half the size, with 8 black rows above and below.
     detections = detector(picture(64, 32, (12, 12, 8), (52, 20, 8)))
     assert len(detections) == 2
-    for thing, middle in zip(sorted(detections, key=lambda thing: thing.box), ((12, 12), (52, 20))):
-        assert thing.score > 0.99
-        assert thing.box == pytest.approx((middle[0] - 4, middle[1] - 4, middle[0] + 4, middle[1] + 4), abs=0.3)
-        assert thing.points == pytest.approx(
+    for detection, middle in zip(sorted(detections, key=lambda detection: detection.box), ((12, 12), (52, 20))):
+        assert detection.score > 0.99
+        assert detection.box == pytest.approx((middle[0] - 4, middle[1] - 4, middle[0] + 4, middle[1] + 4), abs=0.3)
+        assert detection.points == pytest.approx(
             np.array([[middle[0] - 4, middle[1]], [middle[0] + 4, middle[1]]]), abs=0.3
         )
     assert detections.as_json()["found"][0]["points"].keys() == {"left", "right"}
@@ -96,8 +96,8 @@ def test_objects_at_the_edge_and_beyond(detector: Detector, sides: Landmarker) -
     # drawn.
     pixels = picture(128, 128, (0, 48, 32), (128, 80, 32), (64, 0, 32))
     detections = detector(pixels)
-    assert len(detections) == 6 and all(thing.score > 0.99 for thing in detections)  # two cells of each
-    assert min(thing.box[0] for thing in detections) == pytest.approx(0, abs=1)
+    assert len(detections) == 6 and all(detection.score > 0.99 for detection in detections)  # two cells of each
+    assert min(detection.box[0] for detection in detections) == pytest.approx(0, abs=1)
     drawn = sides(pixels)
     assert len(drawn) > 0 and any(item.cut.corners.min() < 0 for item in drawn)
     assert drawn.draw(pixels).size == detections.draw(pixels).size == (128, 128)
@@ -107,11 +107,11 @@ def test_objects_at_the_edge_and_beyond(detector: Detector, sides: Landmarker) -
 def test_results_are_drawn_on_a_copy_of_the_image(detector: Detector) -> None:
     pixels = picture(128, 128, (40, 40, 16))
     before = pixels.copy()
-    (thing,) = detector(pixels)
-    drawn = np.asarray(thing.draw(pixels))
+    (detection,) = detector(pixels)
+    drawn = np.asarray(detection.draw(pixels))
     assert (pixels == before).all() and (drawn != before).any(axis=2).sum() > 100
     with pytest.raises(InputError, match="128 x 128"):
-        thing.draw(Image.new("RGB", (64, 64)))
+        detection.draw(Image.new("RGB", (64, 64)))
 
 
 def test_landmarks_of_each_object_are_found_in_a_crop_around_it(sides: Landmarker) -> None:
@@ -270,8 +270,8 @@ def film(folder: Path) -> Path:
     """An empty scene, a moving square, and an empty scene; one frame in between is dark."""
     folder.mkdir()
     for index in range(30):
-        there = 5 <= index < 20 and index != 12
-        squares = [(16 + 4 * (index - 5), 16 + 3 * (index - 5), 32)] if there else []
+        is_visible = 5 <= index < 20 and index != 12
+        squares = [(16 + 4 * (index - 5), 16 + 3 * (index - 5), 32)] if is_visible else []
         Image.fromarray(picture(128, 96, *squares)).save(folder / f"{index:02}.png")
     return folder
 
@@ -350,10 +350,10 @@ def test_a_mask_in_a_window_equals_that_of_the_cpu(folder: Path, tmp_path: Path,
         mask = segmenter(pixels)
         expected = np.asarray(mask.draw(pixels) if look is None else mask.over(pixels, look)).astype(int)
     assert values.shape == expected.shape
-    off = np.abs(values - expected)
-    assert off.mean() < (3 if look == "blur" else 1)  # the blur is a box filter there, and a Gaussian here
+    error = np.abs(values - expected)
+    assert error.mean() < (3 if look == "blur" else 1)  # the blur is a box filter there, and a Gaussian here
     inside, outside = (slice(180, 300), slice(150, 250)), (slice(20, 80), slice(500, 600))
-    assert off[inside].max() <= 3 and off[outside].max() <= 3
+    assert error[inside].max() <= 3 and error[outside].max() <= 3
 
 
 def test_a_task_in_a_window(folder: Path, tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def sound() -> bytes:
     shape = file.op("Shape", [y], (4,))
     rows = file.op("Reshape", [file.transpose(file.pad(y, [0, 0, 1, 1, 0, 0, 1, 1]), (0, 2, 3, 1)),
                                file.constant([1, -1, 2], "int64")], (1, 160, 2))  # fmt: skip
-    again = file.op("Expand", [file.op("GlobalAveragePool", [y], (1, 4, 1, 1)), shape], MAP)
-    for name in (rows, file.op("Concat", [again, y], (1, 8, 8, 6), axis=1)):
+    expanded = file.op("Expand", [file.op("GlobalAveragePool", [y], (1, 4, 1, 1)), shape], MAP)
+    for name in (rows, file.op("Concat", [expanded, y], (1, 8, 8, 6), axis=1)):
         file.output(name)
     return file.model().SerializeToString()
 

@@ -604,8 +604,8 @@ def test_zeros_next_to_a_map_are_channels_of_zeros() -> None:
     """Zeros next to a map become channels that shaders write, as converters of BlazeFace pad channels."""
     file = File(8)
     x = file.conv(file.input((1, 3, 8, 6)), 5)
-    before, behind = file.constant(np.zeros((1, 2, 8, 6))), file.constant(np.zeros((1, 3, 8, 6)))
-    joined = file.op("Concat", [before, x, behind, x], (1, 15, 8, 6), axis=1)
+    before, after = file.constant(np.zeros((1, 2, 8, 6))), file.constant(np.zeros((1, 3, 8, 6)))
+    joined = file.op("Concat", [before, x, after, x], (1, 15, 8, 6), axis=1)
     file.output(file.conv(joined, 4))
     model = file.model()
     assert agreement(model) <= 2e-5

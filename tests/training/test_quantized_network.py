@@ -174,7 +174,7 @@ def test_noise_is_that_of_its_seed_and_epoch(seed):
             return np.asarray(model(x)), np.asarray(model(x))
 
     first, second = noise(seed, 3)
-    again, _ = noise(seed, 3)
-    assert np.array_equal(first, again) and not np.array_equal(first, second)
+    repeated, _ = noise(seed, 3)
+    assert np.array_equal(first, repeated) and not np.array_equal(first, second)
     for other in (noise(seed, 4), noise(seed - 1, 3)):
         assert not np.array_equal(first, other[0])

@@ -36,8 +36,8 @@ def test_the_text_of_an_activation_parses_to_the_same_function(text: str) -> Non
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_values_are_in_the_range_and_near_its_bounds(text: str) -> None:
-    far = np.array([-1e5, -500.0, 500.0, 1e5])  # far enough for roots and logarithms
-    function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 28_001), far]))
+    extremes = np.array([-1e5, -500.0, 500.0, 1e5])  # far enough for roots and logarithms
+    function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 28_001), extremes]))
     assert y.min() >= function.low - 1e-12 and y.max() <= function.high + 1e-12
     assert y.min() == pytest.approx(function.low, abs=0.02) if math.isfinite(function.low) else y.min() < -3.0
     assert y.max() == pytest.approx(function.high, abs=0.02) if math.isfinite(function.high) else y.max() > 9.0
@@ -185,13 +185,13 @@ def test_slopes_and_bends_come_out_as_given(outer, pairs, centre) -> None:
 @given(st.floats(0.01, 2.0), st.lists(st.tuples(slopes, st.tuples(lefts, rights)), max_size=3))
 def test_a_name_keeps_nine_digits(outer, pairs) -> None:
     function = of_slopes(outer, [slope for slope, _ in pairs], [bend for _, bend in pairs], (0.0, 0.5))
-    again = activation(function.name).pieces
-    assert again is not None and again.name == function.name
-    np.testing.assert_allclose(again(LINE), function(LINE), atol=1e-7)
-    y = again(LINE)
+    parsed = activation(function.name).pieces
+    assert parsed is not None and parsed.name == function.name
+    np.testing.assert_allclose(parsed(LINE), function(LINE), atol=1e-7)
+    y = parsed(LINE)
     assert (np.diff(y) >= 0.0).all() and y.min() >= 0.0 and y.max() <= 1.0
-    assert again.folded(np.array([again.zero_at])) == 0.0
-    np.testing.assert_allclose(again.folded(again.factor * LINE + again.offset), y, atol=1e-12)
+    assert parsed.folded(np.array([parsed.zero_at])) == 0.0
+    np.testing.assert_allclose(parsed.folded(parsed.factor * LINE + parsed.offset), y, atol=1e-12)
 
 
 def test_known_functions_are_of_this_form() -> None:

@@ -40,9 +40,9 @@ def moved_most(graph: Graph, values: dict[str, Value], name: str) -> float:
         window[..., group * channels : (group + 1) * channels] = np.sign(kernel[..., f])
         inputs = [steps * window] + [np.full((1, 1, filters), step_of(values[input])[f]) for input in node.inputs[1:]]
         bare = node.with_attrs(padding=(0, 0, 0, 0), activation="linear")
-        still = ops.get("conv2d").reference(bare, [np.zeros_like(input) for input in inputs])
-        there = ops.get("conv2d").reference(bare, inputs)
-        results.append(((there - still) / step_of(target))[0, 0, f])
+        unchanged = ops.get("conv2d").reference(bare, [np.zeros_like(input) for input in inputs])
+        changed = ops.get("conv2d").reference(bare, inputs)
+        results.append(((changed - unchanged) / step_of(target))[0, 0, f])
     return max(results)
 
 
@@ -113,10 +113,10 @@ def test_rounding_of_32_bit_sums_is_within_the_estimate() -> None:
     sums = np.zeros(len(texels), np.float32)
     for channel_texels, weight in zip(texels.T, kernel):
         sums = sums + channel_texels * weight
-    off = np.abs(sums.astype(np.float64) - texels.astype(np.float64) @ kernel.astype(np.float64)) * 255.0
+    error_of_sum = np.abs(sums.astype(np.float64) - texels.astype(np.float64) @ kernel.astype(np.float64)) * 255.0
     error = amplification.rounding(float(np.abs(kernel).astype(np.float64).sum()))
     assert error > 0.02
-    assert 0.5 * error < off.max() < len(kernel) * error
+    assert 0.5 * error < error_of_sum.max() < len(kernel) * error
 
 
 def test_an_error_beyond_the_bound_names_where_it_begins_and_where_it_is_most() -> None:

@@ -191,9 +191,9 @@ def test_every_name_and_number_of_a_graph_is_checked(tmp_path: Path) -> None:
 )
 def test_invalid_graphs_are_refused(tmp_path: Path, text: bytes) -> None:
     bundle = with_graph(tmp_path, tiny.tiny_members(), text)
-    for ask in (lambda: bundle.network, lambda: bundle.graph, lambda: bundle.values):
+    for read in (lambda: bundle.network, lambda: bundle.graph, lambda: bundle.values):
         with pytest.raises(BundleError, match=r"graph\.glslnn: graph") as caught:
-            ask()
+            read()
         assert "\n" not in str(caught.value)
 
 

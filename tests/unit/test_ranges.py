@@ -96,10 +96,10 @@ def test_padded_maps_have_one_zero_point(via: Node | None) -> None:
     """A gutter has one colour, so a padded map has one zero point; the rule extends to the layer that computes it."""
     body = [conv("a", "image", 3, 64, "linear"), *([] if via is None else [via])]
     plain = classifier(*body, conv("end", body[-1].name, 64, 4, "sigmoid"))
-    asked = classifier(*body, padded(body[-1].name, 64))
+    with_padding = classifier(*body, padded(body[-1].name, 64))
     assert len(ranges(plain)["a"].zeros) == 64
-    assert len(ranges(asked)["a"].zeros) == 1
-    assert len(ranges(asked)["a"].scales) == 64, "scales may still differ"
+    assert len(ranges(with_padding)["a"].zeros) == 1
+    assert len(ranges(with_padding)["a"].scales) == 64, "scales may still differ"
 
 
 def test_one_zero_point_is_required_through_a_concatenation() -> None:

@@ -67,12 +67,12 @@ def test_only_confident_detections_count() -> None:
     exact = comparison.scored(ends(boxes, logits))
     spreads = comparison.spreads([exact])
 
-    def off(index: int, by: float) -> float:
-        moved = boxes.copy()
-        moved[index] += by
-        return rounded_runs.error([comparison.squares(exact, ends(moved, logits))], spreads)
+    def error_of_shift(index: int, by: float) -> float:
+        shifted = boxes.copy()
+        shifted[index] += by
+        return rounded_runs.error([comparison.squares(exact, ends(shifted, logits))], spreads)
 
-    assert off(5, 1.0) > 10.0 * off(6, 1.0) > 0.0
+    assert error_of_shift(5, 1.0) > 10.0 * error_of_shift(6, 1.0) > 0.0
     other = logits.copy()
     other[6] -= 1000.0  # as unlikely as before
     assert comparison.squares(exact, ends(boxes, other)) == pytest.approx([0.0, 0.0], abs=1e-9)

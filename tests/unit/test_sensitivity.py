@@ -41,7 +41,7 @@ def prepared_graph(precision: str = "8", **options: float) -> PreparedGraph:
     return prepare(GRAPH, Calibration(PICTURES), precision=Precision(precision, **options))  # type: ignore[arg-type]
 
 
-def off(prepared: PreparedGraph) -> float:
+def output_error(prepared: PreparedGraph) -> float:
     """Return the error of the exact reference on calibration images: on others, values saturate, too."""
     squares = []
     for picture in PICTURES[:4]:
@@ -70,12 +70,14 @@ def test_without_budget_or_tolerance_errors_are_not_measured() -> None:
 
 @pytest.mark.parametrize("share", [0.7, 0.3, 0.05])
 def test_a_tolerance_holds(share: float) -> None:
-    plain = off(prepared_graph())
+    plain = output_error(prepared_graph())
     result = prepared_graph(tolerance=share * plain)
     assert result.spent is not None
     assert result.spent.error <= share * plain < result.spent.before
     # The error left by 16 bits depends on ranges chosen after the search (``headroom.widen_ranges``).
-    assert off(result) <= max(3.0 * result.spent.error if share < 0.1 else 1.1 * result.spent.error, share * plain)
+    assert output_error(result) <= max(
+        3.0 * result.spent.error if share < 0.1 else 1.1 * result.spent.error, share * plain
+    )
     assert plain == pytest.approx(result.spent.before, rel=0.1)
     fine = {choice.layer for choice in result.precision}
     assert fine == {layer.layer for layer in result.spent.layers if layer.bits == 16}
@@ -117,7 +119,7 @@ def test_auto_spends_a_tenth_where_the_error_is_large(monkeypatch: pytest.Monkey
     assert rule.spent is None
     measured = [choice for choice in result.precision if choice.why == BY_MEASURE]
     assert measured and sum(choice.added for choice in result.precision) <= 0.5 + 1e-9
-    assert off(result) < off(plain)
+    assert output_error(result) < output_error(plain)
 
 
 def test_auto_leaves_a_network_alone_whose_error_is_small() -> None:
@@ -135,8 +137,8 @@ def test_a_large_network_is_measured_from_its_end(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sensitivity, "MOST_WORK", 8.0 * precision.work(GRAPH))
     spent = prepared_graph(tolerance=1e-9).spent
     assert spent is not None
-    looked_at = {layer.layer for layer in spent.layers}
-    assert looked_at < whole and "fourth" in looked_at
+    measured = {layer.layer for layer in spent.layers}
+    assert measured < whole and "fourth" in measured
     assert spent.error < spent.before
 
 

@@ -58,11 +58,11 @@ def test_stored_ranges_equal_those_of_the_images(tmp_path: Path, precision: str)
     graph = network()
     read = ranges_file.read(written(tmp_path, calibrated(graph)))
     assert set(read.known.maps) == {"conv0", "conv1", "conv2"}
-    again = prepare(graph, Calibration(known=read.of(graph, "file")), precision=Precision(precision))
-    assert attributes(again.graph.nodes) == attributes(
+    reproduced = prepare(graph, Calibration(known=read.of(graph, "file")), precision=Precision(precision))
+    assert attributes(reproduced.graph.nodes) == attributes(
         prepare(graph, Calibration(PICTURES), precision=Precision(precision)).graph.nodes
     )
-    assert {choice.by for choice in again.ranges} <= {"ranges", "function", "maximum"}
+    assert {choice.by for choice in reproduced.ranges} <= {"ranges", "function", "maximum"}
 
 
 def test_an_unwritable_file_is_named(tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_stored_ranges_give_the_same_bytes_without_images(tmp_path: Path) -> Non
     ).known
     assert exported(graph, (), stored_ranges).program.graph.by_name["b"].attrs["bits"] == 16
     stored_ranges = replace(stored_ranges, sixteen=())
-    again = exported(graph, (), stored_ranges)
-    assert again.bundle.members == result.bundle.members
+    reproduced = exported(graph, (), stored_ranges)
+    assert reproduced.bundle.members == result.bundle.members
     assert exported(graph, (), replace(stored_ranges, calibration_data={})).bundle.members != result.bundle.members
 
 

@@ -36,8 +36,8 @@ from glsl_infer.program.layout import View
 TEXTURES = {"a": Texture("a", 40, 40, "target"), "b": Texture("b", 40, 20, "target")}
 
 
-def uniform(at: int, some: str) -> str:
-    return f"w[{at}]" if some == "xyzw" else f"w[{at}].{some}"
+def uniform(at: int, components: str) -> str:
+    return f"w[{at}]" if components == "xyzw" else f"w[{at}].{components}"
 
 
 def tap(first: int, lanes: str) -> Tap:
@@ -88,7 +88,7 @@ def test_a_component_s_own_lane_and_a_factor_of_1() -> None:
 def test_zeros_need_neither_product_nor_fetch() -> None:
     columns = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [1, 2, 0, 4], [5, 0, 7, 0]], np.float32)
     taps = [Tap("source", "c.x", "c.y", [Product(2 * k, "x"), Product(2 * k + 1, "y")]) for k in range(2)]
-    assert tap_lines(taps, lambda at, some: constant_weights(columns[at], some)) == [
+    assert tap_lines(taps, lambda at, components: constant_weights(columns[at], components)) == [
         "t = texture2D(source, vec2(c.x, c.y));",
         "sum += vec4(1.0, 2.0, 0.0, 4.0) * t.x;",
         "sum += vec4(5.0, 0.0, 7.0, 0.0) * t.y;",
@@ -272,11 +272,11 @@ def fetched(loop: rolled.Loop) -> list[tuple[int, int, int]]:
                 assert line == "at.x += source_texel.x;"
                 column += 1
             elif turn in [int(digits) for digits in re.findall(r"turn == (\d+)", condition[1])]:
-                there = re.fullmatch(r"at = (coord\d\.\w\w);", condition[2])
+                match = re.fullmatch(r"at = (coord\d\.\w\w);", condition[2])
                 down = re.fullmatch(r"at = vec2\((coord\d\.\w), at\.y \+ source_texel\.y\);", condition[2])
-                if there is not None:
+                if match is not None:
                     slot, row, column = slot + 1, 0, 0
-                    assert there[1] == places(slot)
+                    assert match[1] == places(slot)
                 else:
                     assert down is not None and down[1] == places(slot)[:-1]
                     row, column = row + 1, 0

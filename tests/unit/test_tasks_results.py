@@ -64,6 +64,6 @@ def test_detections_in_a_rotated_image_are_rotated_back(quarters: int) -> None:
     rows, columns = np.nonzero(turned)
     ((y, x),) = np.argwhere(turned == 2) + 0.5
     box = (columns.min(), rows.min(), columns.max() + 1.0, rows.max() + 1.0)
-    there = Detection(box, 0.9, "", np.array([[x, y]]), ("nose",), (), 0, (turned.shape[1], turned.shape[0]))
-    back = turned_back(there, quarters)
+    detected = Detection(box, 0.9, "", np.array([[x, y]]), ("nose",), (), 0, (turned.shape[1], turned.shape[0]))
+    back = turned_back(detected, quarters)
     assert back.box == (20.0, 5.0, 30.0, 9.0) and back.points.tolist() == [[28.5, 7.5]] and back.size == SIZE

@@ -210,8 +210,8 @@ def test_the_field_has_the_outputs_that_a_changed_pixel_affects(nodes: list[Node
         rows, columns, _ = np.nonzero(
             reference.run(graph, changed, mode="float") != reference.run(graph, picture, mode="float")
         )
-        far = [abs(pixel // factor - at) for pixel in (*rows, *columns)]
-        seen = max(seen, *far)
+        distances = [abs(pixel // factor - at) for pixel in (*rows, *columns)]
+        seen = max(seen, *distances)
     assert seen <= result.pixels
     assert seen >= expected.pixels - (result.step > 1), "it looks less far"
 

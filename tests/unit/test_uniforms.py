@@ -41,9 +41,9 @@ FLOATS = np.arange(100.0, dtype="<f4")
 
 def values(first: int) -> dict[str, UniformValue]:
     """Return values that differ for each ``first``."""
-    one = float(first)
+    value = float(first)
     array = Slice("floats", first, 12)
-    return {"source_texel": (one, 0.5), "weights": array, "late": (one,), "cut_bias": (one, 2.0, 3.0, 4.0)}
+    return {"source_texel": (value, 0.5), "weights": array, "late": (value,), "cut_bias": (value, 2.0, 3.0, 4.0)}
 
 
 def bundle(*draws: Mapping[str, UniformValue], text: str = TEXT, programs: int = 1) -> Bundle:

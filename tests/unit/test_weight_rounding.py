@@ -47,10 +47,10 @@ def test_outputs_move_less_than_by_the_nearest_weights_on_texels_never_seen(
     step = np.abs(weights).max() / 20.0
 
     def error(whole: NDArray[np.int64]) -> float:
-        off = np.einsum(
+        differences = np.einsum(
             "cpl,scl->psl", np.broadcast_to(other.values, (*other.values.shape[:2], 4)), whole * step - weights
         )
-        return float(np.sqrt((off**2).mean()))
+        return float(np.sqrt((differences**2).mean()))
 
     together = weight_rounding.rounded(weights / step, 20, columns=columns, column_factors=seen)
     assert not together[~columns.used].any()
@@ -79,8 +79,8 @@ def test_biases_compensate_the_mean_of_the_rounding() -> None:
         lambda added: weight_rounding.output_shift(added, columns=columns, column_factors=seen),
     ).unpack()
     means = seen.values.mean(axis=1)
-    off = (means * (stored.weights - weights)).sum(axis=1) + stored.bias - bias
-    assert np.abs(off).max() < 1e-6
+    error = (means * (stored.weights - weights)).sum(axis=1) + stored.bias - bias
+    assert np.abs(error).max() < 1e-6
 
 
 def test_depthwise_filters_side_by_side_are_those_of_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:

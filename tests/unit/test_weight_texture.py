@@ -66,8 +66,8 @@ def test_zeros_stay_zero() -> None:
 
 def test_unpacked_weights_pack_to_equal_weights() -> None:
     once = weight_texture.pack(constants(1, 5, 33, factor=True)).unpack()
-    again = weight_texture.pack(once).unpack()
-    assert np.allclose(once.weights, again.weights, rtol=0, atol=np.abs(once.weights).max() / 32767)
+    repacked = weight_texture.pack(once).unpack()
+    assert np.allclose(once.weights, repacked.weights, rtol=0, atol=np.abs(once.weights).max() / 32767)
 
 
 def test_a_texture_of_another_width_is_refused() -> None:

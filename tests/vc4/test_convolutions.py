@@ -92,18 +92,18 @@ def test_rows_counted_again_replace_their_own(tmp_path: Path) -> None:
     first, second, *_ = read(TABLE)
     path = tmp_path / "table.json"
     path.write_text(as_json([first, second, replace(first, name="c9999-9x9-s1-plain-auto")]), "utf-8")
-    again = replace(second, instructions=second.instructions + 1)
-    assert merge_rows([again], path) == [first, again]
+    recount = replace(second, instructions=second.instructions + 1)
+    assert merge_rows([recount], path) == [first, recount]
     assert [*batch_range("20"), *batch_range("28-30")] == [20, 28, 29, 30]
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("some", SAMPLE.values(), ids=SAMPLE)
-def test_convolutions_of_many_shapes_compile(drivers: Drivers, tmp_path: Path, some: list[Case]) -> None:
-    batch = Batch(SIXTEEN, tuple(replace(case, number=index) for index, case in enumerate(some)))
+@pytest.mark.parametrize("cases", SAMPLE.values(), ids=SAMPLE)
+def test_convolutions_of_many_shapes_compile(drivers: Drivers, tmp_path: Path, cases: list[Case]) -> None:
+    batch = Batch(SIXTEEN, tuple(replace(case, number=index) for index, case in enumerate(cases)))
     for mesa, rows in compile_with_each(batch, drivers, 3500, tmp_path).items():
         assert {row.name: row.failure or row.threads for row in rows} == {case.name: 2 for case in batch.cases}, mesa
-        assert [row.weights for row in rows] == [case.weights.removesuffix("-16") for case in some]
+        assert [row.weights for row in rows] == [case.weights.removesuffix("-16") for case in cases]
 
 
 def alone(drivers: Drivers, folder: Path, batch: Batch, uniform_vectors: int = 3500) -> set[tuple[str, str, int]]:

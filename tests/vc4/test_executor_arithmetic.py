@@ -233,8 +233,10 @@ def test_random_shaders(executor: Executor) -> None:
         numbers = {"a": rng.uniform(-1, 2, 4).astype(np.float32).tolist()}
         switches = {"ROUND": "nearest"}
         cases.append(case(fragment(rng), size, textures=[texels], uniforms=numbers, switches=switches))
-    off = [np.abs(ours.astype(int) - theirs) for ours, theirs in zip(drawn(executor, *cases), drawn(None, *cases))]
-    shares = [np.count_nonzero(errors > 1) / errors.size for errors in off]
+    differences = [
+        np.abs(ours.astype(int) - theirs) for ours, theirs in zip(drawn(executor, *cases), drawn(None, *cases))
+    ]
+    shares = [np.count_nonzero(errors > 1) / errors.size for errors in differences]
     wrong = {cases[k]["fragment"]: share for k, share in enumerate(shares) if share > 0.02}
     assert not wrong, wrong  # a comparison of two equal values may go either way
     assert np.mean(shares) < 0.002

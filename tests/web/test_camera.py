@@ -35,10 +35,10 @@ def film_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("film") / "film.mjpeg"
     pictures = film.frames(PHOTOGRAPH)
     with glsl_infer.Classifier(DEFAULT_MODEL) as classifier:
-        said = Counter(
+        shown_labels = Counter(
             classifier.classify(np.asarray(picture), 1)[0].label for picture in pictures[:: film.FRAMES // 8]
         )
-    assert set(said) == {LABEL}
+    assert set(shown_labels) == {LABEL}
     film.write(pictures, path)
     return path
 

@@ -109,9 +109,9 @@ def test_three_runners_agree_on_a_picture(demo: Page, dist: Path, site: Site) ->
     assert demo.evaluate("document.getElementById('compare').textContent") == "Compare with tfjs"
     demo.screenshot(SHOTS / "comparison.png")
 
-    asked = {urlsplit(address) for address in demo.requests if not address.startswith(("data:", "blob:"))}
-    assert {address.netloc for address in asked} == {urlsplit(site.address).netloc}
-    assert "/tfjs/webgl.js" in {address.path for address in asked}  # requests of workers are included
+    requested = {urlsplit(address) for address in demo.requests if not address.startswith(("data:", "blob:"))}
+    assert {address.netloc for address in requested} == {urlsplit(site.address).netloc}
+    assert "/tfjs/webgl.js" in {address.path for address in requested}  # requests of workers are included
 
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.wait_for("document.getElementById('comparison').hidden")  # the earlier labels are still there
@@ -241,11 +241,11 @@ def test_tfjs_computes_the_graph(blank: Page, site: Site, tmp_path: Path, weight
     pixels = picture(9)
     bytes_ = np.dstack([pixels, np.full((SIZE, SIZE), 255, np.uint8)]).ravel().tolist()
     expected = reference.run(graph(), pixels, mode="float")
-    for way in ("split", "whole"):
-        result = blank.evaluate(RUN, f"/{weights}", way, SIZE, bytes_)
+    for layout in ("split", "whole"):
+        result = blank.evaluate(RUN, f"/{weights}", layout, SIZE, bytes_)
         assert result["shape"] == [len(LABELS)]
         # Dense weights have 16 bits in every bundle. In a texture, all weights have 16 bits here.
-        assert np.abs(np.array(result["data"]) - expected).max() < 0.003 * np.ptp(expected), way
+        assert np.abs(np.array(result["data"]) - expected).max() < 0.003 * np.ptp(expected), layout
 
 
 def test_features_without_counterpart_in_tfjs_are_named(tmp_path: Path, dist: Path) -> None:

@@ -180,8 +180,8 @@ class RandomShader:
             lines += self._statement(1)
         if kind != "void" and self._chance(0.97):
             if self._chance(0.2):
-                ways = [f"    return {self._expression(kind, 2)};" for _ in "ab"]
-                lines += ["#ifdef ROUND_STORES", ways[0], "#else", ways[1], "#endif"]
+                alternatives = [f"    return {self._expression(kind, 2)};" for _ in "ab"]
+                lines += ["#ifdef ROUND_STORES", alternatives[0], "#else", alternatives[1], "#endif"]
             else:
                 lines.append(f"    return {self._expression(kind, 2)};")
         self.variables.pop()
