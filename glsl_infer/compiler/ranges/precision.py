@@ -234,7 +234,7 @@ def _with_wider_inputs(graph: Graph, layers: Iterable[str], bits: Mapping[str, i
     for name in layers:
         yield name
         node = graph.by_name[name]
-        if node.operator.keeps_range and not node.operator.is_input:
+        if ops.get(node.op).keeps_range and node.inputs:
             makers = [maker for source in node.inputs for maker in _makers(graph, source)]
             yield from _with_wider_inputs(graph, [maker for maker in makers if bits[maker] == 16], bits)
 
