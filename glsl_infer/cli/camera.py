@@ -122,9 +122,9 @@ def _run_classifier(
                 line["predictions"] = [asdict(prediction) for prediction in predictions]
                 print(json.dumps(line), flush=True)
             else:
-                what = frame.name or f"frame {frame.index}"
+                title = frame.name or f"frame {frame.index}"
                 labels = ", ".join(f"{100 * each.probability:.2f} % {each.label}" for each in predictions)
-                print(one_line(f"{what}: {labels}{camera_tasks.rate_text(frame, rate)}"), flush=True)
+                print(one_line(f"{title}: {labels}{camera_tasks.rate_text(frame, rate)}"), flush=True)
 
         def while_open() -> Iterator[Frame]:
             for frame in frames:

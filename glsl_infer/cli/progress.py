@@ -28,27 +28,27 @@ _shown: list[str] = []
 """Names of the status lines of this terminal, the innermost last."""
 
 
-def bar(items: Sequence[Item], what: str) -> Iterable[Item]:
+def bar(items: Sequence[Item], label: str) -> Iterable[Item]:
     """Return ``items``, and show the number of items processed during the iteration."""
-    return items if len(items) < 2 else _counted(items, what)
+    return items if len(items) < 2 else _counted(items, label)
 
 
-def _counted(items: Sequence[Item], what: str) -> Iterator[Item]:
-    with counter(len(items), what) as done:
+def _counted(items: Sequence[Item], label: str) -> Iterator[Item]:
+    with counter(len(items), label) as done:
         for item in items:
             yield item
             done(1)
 
 
 @contextlib.contextmanager
-def counter(total: int, what: str) -> Iterator[Callable[[int], object]]:
+def counter(total: int, label: str) -> Iterator[Callable[[int], object]]:
     """Yield a function to call with the number of items done since its last call, of ``total``."""
     tqdm = _tqdm() if sys.stderr.isatty() else None
     if tqdm is not None:
-        with tqdm(total=total, desc=what, leave=False, file=raw(sys.stderr)) as bar:
+        with tqdm(total=total, desc=label, leave=False, file=raw(sys.stderr)) as bar:
             yield bar.update
         return
-    with status(what) as show:
+    with status(label) as show:
         done = 0
 
         def say(count: int) -> None:

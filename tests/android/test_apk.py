@@ -54,14 +54,14 @@ def test_the_icon_is_a_png_in_the_package(apk: Path, badging: str) -> None:
     assert png.startswith(b"\x89PNG")
 
 
-def test_it_verifies_from_v1_to_v3(tools: Tools, apk: Path) -> None:
+def test_signature_schemes_1_to_3_verify(tools: Tools, apk: Path) -> None:
     message = run(["java", "-jar", tools.apksigner, "verify", "--verbose", "--min-sdk-version", "21", apk])
     assert message.startswith("Verifies\n")
     for version in (1, 2, 3):
         assert re.search(rf"using v{version} scheme \(.*\): true", message)
 
 
-def test_a_changed_byte_does_not_verify(tools: Tools, apk: Path, tmp_path: Path) -> None:
+def test_a_changed_byte_breaks_the_signature(tools: Tools, apk: Path, tmp_path: Path) -> None:
     data = bytearray(apk.read_bytes())
     data[data.index(b"glslnn") + 200] ^= 1
     (tmp_path / "changed.apk").write_bytes(data)
@@ -77,7 +77,7 @@ def test_the_model_that_make_apk_puts_inside() -> None:
     assert build_apk.default_model() == MODEL
 
 
-def test_what_is_inside(apk: Path) -> None:
+def test_archive_members(apk: Path) -> None:
     inside = members(apk)
     assert inside[f"assets/models/{MODEL.name}"] == MODEL.read_bytes()
     shaders = build_apk.MAIN / "assets" / "shaders"
@@ -98,10 +98,10 @@ def test_resources_are_stored_and_aligned(apk: Path) -> None:
 
 
 def test_equal_sources_give_equal_bytes(tools: Tools, apk: Path, squares: Path, tmp_path: Path) -> None:
-    again = tmp_path / "elsewhere" / "again.apk"
-    build_apk.build(tools, [MODEL], again, apk.parent / "key" / "debug.keystore", [squares])
-    assert hashlib.sha256(again.read_bytes()).digest() == hashlib.sha256(apk.read_bytes()).digest()
-    assert [path.name for path in again.parent.iterdir()] == ["again.apk"]
+    rebuilt = tmp_path / "elsewhere" / "rebuilt.apk"
+    build_apk.build(tools, [MODEL], rebuilt, apk.parent / "key" / "debug.keystore", [squares])
+    assert hashlib.sha256(rebuilt.read_bytes()).digest() == hashlib.sha256(apk.read_bytes()).digest()
+    assert [path.name for path in rebuilt.parent.iterdir()] == ["rebuilt.apk"]
 
 
 @pytest.mark.exhaustive
@@ -119,7 +119,9 @@ def test_other_models_and_another_key(apk: Path, squares: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["missing.glslnn", "example.jpg"])
-def test_a_model_that_is_none(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_another_kind_is_refused_as_a_model(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "app.apk").write_text("an app from before")
     model = ROOT / "docs" / "images" / name
     assert build_apk.main(["--model", str(model), "-o", str(tmp_path / "app.apk")]) == 2
@@ -127,7 +129,7 @@ def test_a_model_that_is_none(tmp_path: Path, name: str, capsys: pytest.CaptureF
     assert (tmp_path / "app.apk").read_text() == "an app from before"
 
 
-def test_the_runner_knows_nothing_of_android() -> None:
+def test_the_runner_imports_no_android_packages() -> None:
     sources = list((ROOT / "android" / "runner").rglob("*.java"))
     assert len(sources) > 15
     for path in sources:

@@ -63,7 +63,7 @@ def test_every_test_has_a_card(benchmark: tuple[list[str], Path], tmp_path: Path
     assert (shot.reshape(-1, 3).astype(int).std(axis=0) > 20).all(), "there are pictures on the screen"
 
 
-def test_it_is_chosen_in_the_list_of_models(benchmark: tuple[list[str], Path], tmp_path: Path) -> None:
+def test_the_benchmark_is_in_the_list_of_models(benchmark: tuple[list[str], Path], tmp_path: Path) -> None:
     command, apk = benchmark
     phone = Phone(command, apk, tmp_path)
     phone.start()
@@ -74,7 +74,7 @@ def test_it_is_chosen_in_the_list_of_models(benchmark: tuple[list[str], Path], t
     assert any(text.startswith("AI Benchmark") for text in state["texts"])
 
 
-def test_an_app_without_it_does_not_offer_it(app: list[str], apk: Path, tmp_path: Path) -> None:
+def test_an_app_without_the_benchmark_does_not_list_it(app: list[str], apk: Path, tmp_path: Path) -> None:
     phone = Phone(app, apk, tmp_path)
     phone.start()
     phone.tell("press", "Model")

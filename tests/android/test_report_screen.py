@@ -56,7 +56,7 @@ def sent(phone: Phone, path: Path) -> dict[str, Any]:
     return saved.read(path)
 
 
-def test_it_is_what_glsl_infer_report_writes(reporting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_equals_that_of_the_command(reporting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     phone = started(reporting, tmp_path)
     texts = phone.tell("wait", "Report: done")["texts"]
     path = tmp_path / "sent.json"
@@ -116,7 +116,7 @@ def test_a_driver_that_ends_the_app_costs_one_model(reporting: Any, tmp_path: Pa
     assert not (tmp_path / "report-model").exists(), "the next report tries it again"
 
 
-def test_leaving_in_the_middle_is_no_crash(reporting: Any, tmp_path: Path) -> None:
+def test_an_interrupted_report_starts_again(reporting: Any, tmp_path: Path) -> None:
     phone = started(reporting, tmp_path)
     phone.tell("wait", "every layer, then 40 frames")
     assert (tmp_path / "report-model").exists()
@@ -149,7 +149,7 @@ def test_frames_for_minutes_on_request(reporting: Any, tmp_path: Path) -> None:
     assert "Sustained" in page(saved.read(tmp_path / "sent.json"))
 
 
-def test_it_is_chosen_in_the_list_of_models(app: list[str], apk: Path, tmp_path: Path) -> None:
+def test_the_report_is_in_the_list_of_models(app: list[str], apk: Path, tmp_path: Path) -> None:
     java, *rest = app
     phone = Phone([java, f"-Dfiles={tmp_path}", *rest], apk, tmp_path)
     phone.start()

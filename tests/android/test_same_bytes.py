@@ -42,8 +42,8 @@ def assert_same_layers(runner: Jvm, model: Path, inputs: dict[str, Any], folder:
     runner.json("layers", model, out, *input_words(inputs, folder))
     data, at = out.read_bytes(), 0
     for parts in python_layers(model, inputs).values():
-        for what, expected in parts:
-            assert data[at : at + len(expected)] == expected, what
+        for label, expected in parts:
+            assert data[at : at + len(expected)] == expected, label
             at += len(expected)
     assert at == len(data)
 

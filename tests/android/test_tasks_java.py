@@ -50,13 +50,13 @@ def looked(runner: Jvm, folders: str, name: str, how: str, pictures: list[np.nda
 def test_a_detector(runner: Jvm, folder: Path, context: Context, tmp_path: Path) -> None:
     result = looked(runner, str(folder), "squares", "look", [pixels for pixels, _ in PICTURES], tmp_path)
     with Detector(folder / "squares.json", context=context) as detector:
-        for things, (pixels, off) in zip(result, PICTURES):
-            same_boxes(things, list(detector(pixels)), off)
+        for items, (pixels, tolerance) in zip(result, PICTURES):
+            same_boxes(items, list(detector(pixels)), tolerance)
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("change", CHANGES, ids="-".join)
-def test_every_rule_means_the_same(
+def test_every_rule_gives_the_detections_of_python(
     runner: Jvm, folder: Path, context: Context, tmp_path: Path, change: dict[str, object]
 ) -> None:
     mine = tmp_path / "mine.json"
@@ -74,31 +74,31 @@ def test_landmarks_and_a_film(runner: Jvm, folder: Path, context: Context, tmp_p
     stills = [picture(128, 128, (24, 24, 16), (88, 104, 16)), picture(128, 128, (40, 72, 24)), picture(128, 128)]
     result = looked(runner, str(folder), "sides", "look", stills, tmp_path)
     with Landmarker(folder / "sides.json", context=context) as sides:
-        for things, pixels in zip(result, stills):
+        for items, pixels in zip(result, stills):
             expected = sorted(sides(pixels), key=lambda item: item.points[0, 0])
-            assert len(things) == len(expected)
-            for thing, other in zip(sorted(things, key=lambda thing: thing["points"][0][0]), expected):
-                same_points(thing, other, 0.1)
+            assert len(items) == len(expected)
+            for item, other in zip(sorted(items, key=lambda item: item["points"][0][0]), expected):
+                same_points(item, other, 0.1)
     film = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(6)] + [picture(128, 128)]
     film += [picture(128, 128, (88, 24, 16))] * 2 + [picture(128, 128, (88, 24, 16), (24, 104, 16))] * 16
     result = looked(runner, str(folder), "sides", "film", film, tmp_path)
     with Landmarker(folder / "sides.json", context=context) as sides:
         followed = [sides.follow(frame) for frame in film]
-    assert [len(things) for things in result] == [len(things) for things in followed]
-    assert {len(things) for things in followed} == {0, 1, 2}  # lost, followed, and another one found later
-    for things, others in zip(result, followed):
-        for thing, other in zip(things, others):
-            same_points(thing, other, 0.4)  # each frame looks where the last one found it, and differences add up
+    assert [len(items) for items in result] == [len(items) for items in followed]
+    assert {len(items) for items in followed} == {0, 1, 2}  # lost, followed, and another one found later
+    for items, others in zip(result, followed):
+        for item, other in zip(items, others):
+            same_points(item, other, 0.4)  # each frame looks where the last one found it, and differences add up
 
 
 def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path: Path) -> None:
     pictures = [picture(96, 64, (30, 30, 36)), picture(20, 25, (10, 10, 12))]
     result = looked(runner, str(folder), "mask", "look", pictures, tmp_path)
     with Segmenter(folder / "mask.json", context=context) as segmenter:
-        for (thing,), pixels in zip(result, pictures):
+        for (item,), pixels in zip(result, pictures):
             expected = segmenter(pixels).alpha.astype(int)
-            off = np.abs(np.array(thing["alpha"]).reshape(expected.shape) - expected)
-            assert off.max() <= 12 and off.mean() <= 0.5  # a steep edge: one byte before is up to five after
+            error = np.abs(np.array(item["alpha"]).reshape(expected.shape) - expected)
+            assert error.max() <= 12 and error.mean() <= 0.5  # a steep edge: one byte before is up to five after
     names = tmp_path / "names.json"
     names.write_text(json.dumps({"task": "classification", "model": "trashnet-x22-129", "top": 2}), "utf-8")
     pixels = np.asarray(Image.open(ROOT / "docs/images/cardboard18.jpg").convert("RGB"))
@@ -112,7 +112,7 @@ def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path
     assert labels[0]["probability"] == pytest.approx(none.probability, abs=0.02)
 
 
-def test_what_is_wrong_in_a_task_is_named(runner: Jvm, folder: Path, tmp_path: Path) -> None:
+def test_invalid_task_entries_are_named(runner: Jvm, folder: Path, tmp_path: Path) -> None:
     for index, (task, change, _) in enumerate(WRONG):
         (tmp_path / f"wrong{index}.json").write_text(json.dumps({**task, **change}), "utf-8")
     names = [f"wrong{index}" for index in range(len(WRONG))]

@@ -91,9 +91,9 @@ def declarations() -> Files:
         {**manifest["programs"][0], "samplers": ["image"], "uniforms": [["weights", 8], ["late", 1]]}
     ]
     members, texts = {**GOOD, "manifest.json": json.dumps(manifest).encode()}, []
-    for test in ("test_what_declares_what_is_set", "test_an_unset_uniform_is_refused"):
+    for test in ("test_shaders_that_declare_all_uniforms_are_accepted", "test_an_unset_uniform_is_refused"):
         texts += getattr(unit, test).pytestmark[0].args[1]
-    texts += [text for text, _ in unit.test_what_is_set_and_what_is_declared_are_the_same.pytestmark[0].args[1]]
+    texts += [text for text, _ in unit.test_differences_of_set_and_declared_uniforms_are_refused.pytestmark[0].args[1]]
     return {text: zipped(rehashed(members, {SHADER: (text + unit.MAIN).encode()})) for text in texts}
 
 

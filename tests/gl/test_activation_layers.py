@@ -41,7 +41,9 @@ def everywhere() -> Iterator[object]:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("text", "layout", "weights"), [*everywhere()])
-def test_behind_convolutions_residuals_sums_and_alone(context: Context, text: str, layout: str, weights: str) -> None:
+def test_activations_after_convolutions_residuals_and_sums_are_exact(
+    context: Context, text: str, layout: str, weights: str
+) -> None:
     rng = np.random.default_rng(len(text))
     # Several of these in a row would exceed the precision of floats.
     steep = text.startswith("power") or text in ("exponential", "log", "square")
@@ -117,7 +119,9 @@ def random_function(seed: int) -> str:
 
 @pytest.mark.drivers("all")
 @each_of(("seed", range(8)), ("weights", ["baked", "uniform"]))
-def test_behind_convolutions_residuals_and_sums(context: Context, seed: int, weights: str) -> None:
+def test_random_parameters_after_convolutions_residuals_and_sums_are_exact(
+    context: Context, seed: int, weights: str
+) -> None:
     rng, function = np.random.default_rng(seed), random_function(seed)
     body = [
         input_node(7),
@@ -153,7 +157,7 @@ def test_random_parameters_after_a_dense_layer_are_exact(context: Context, seed:
 
 
 @pytest.mark.drivers("all")
-def test_a_line_leaves_the_shader_nothing(context: Context) -> None:
+def test_a_line_costs_the_shader_no_more_than_a_relu(context: Context) -> None:
     rng = np.random.default_rng(0)
     line = "piecewise_linear(0.166666667,0.5)"
     graphs = [

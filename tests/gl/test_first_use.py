@@ -34,7 +34,7 @@ def records(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"*{verdicts.SELF_CHECK_SUFFIX}"))
 
 
-def test_it_runs_once_for_a_driver_and_a_bundle(tmp_path: Path, context: Context) -> None:
+def test_the_check_runs_once_for_a_driver_and_a_bundle(tmp_path: Path, context: Context) -> None:
     folder = tmp_path / "kept"
     for bundle in (tiny_bundle("baked"), tiny_bundle("uniform")):
         ran = []
@@ -46,7 +46,7 @@ def test_it_runs_once_for_a_driver_and_a_bundle(tmp_path: Path, context: Context
 
 
 @pytest.mark.parametrize("spoil", ["empty", "other text", "writable by all", "a folder"])
-def test_a_verdict_that_is_not_ours_is_not_believed(spoil: str, tmp_path: Path, context: Context) -> None:
+def test_a_changed_verdict_is_ignored(spoil: str, tmp_path: Path, context: Context) -> None:
     with Session(tiny_bundle(), context=context) as session:
         assert verdicts.check_once(session, tmp_path)
         (path,) = records(tmp_path)
@@ -84,7 +84,7 @@ COMMANDS = {"classify": ["classify", "PHOTO", "--model", "MODEL"], "run": ["run"
 
 
 @each_of(("command", [*COMMANDS]), ("fault", [SkipsDraws, LosesContext]))
-def test_a_driver_that_computes_something_else_is_refused(
+def test_a_driver_with_wrong_results_is_refused(
     command: str,
     fault: type[SkipsDraws],
     tmp_path: Path,
@@ -130,7 +130,7 @@ def test_the_command_prints_every_layer(tmp_path: Path, capsys: Capture) -> None
     assert all(output["error"] <= output["allowed"] for output in report["whole_frame"])
 
 
-def test_the_command_fails_with_the_layer_and_what_to_try(
+def test_the_command_fails_with_the_layer_and_a_remedy(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, text = first_layer_of(tiny_bundle(), "stem")

@@ -74,7 +74,7 @@ def test_the_table_names_every_layer_and_with_passes_every_pass(tmp_path: Path, 
     assert sum("->" in line for line in more[2:]) == len(tiny_bundle().manifest.passes)
 
 
-def test_each_layer_becomes_a_picture_of_what_it_computed(tmp_path: Path, photo: Path, capsys: Capture) -> None:
+def test_each_layer_is_written_as_an_image_of_its_values(tmp_path: Path, photo: Path, capsys: Capture) -> None:
     path, out = write_tiny(tmp_path), tmp_path / "layers"
     assert main(["inspect", str(path), "--layers", str(photo), "--out", str(out), "--json"]) == 0
     written = json.loads(capsys.readouterr().out)["pictures"]
@@ -117,7 +117,7 @@ def test_layers_go_to_a_folder_of_the_models_name(
     assert f"{len(written)} images of layers" in capsys.readouterr().out
 
 
-def test_where_layers_cannot_go(tmp_path: Path, photo: Path, capsys: Capture) -> None:
+def test_unusable_output_folders_are_refused(tmp_path: Path, photo: Path, capsys: Capture) -> None:
     path = write_tiny(tmp_path)
     assert "--images IMAGE" in refused(capsys, ["inspect", path, "--out", tmp_path])
     blocked = tmp_path / "file"

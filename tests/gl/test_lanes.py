@@ -67,7 +67,7 @@ def test_a_padded_map_is_drawn(context: Context, bits: int) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_a_pictures_alpha_is_no_zero(context: Context) -> None:
+def test_image_alpha_is_not_read_as_a_zero_lane(context: Context) -> None:
     bundle = made_of(input_node(SIZE), 3, 1, 8)
     assert [draw for draw in bundle.manifest.passes if draw.layer == "grown"]
     rng = np.random.default_rng(0)

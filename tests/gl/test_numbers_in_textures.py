@@ -130,7 +130,7 @@ def gated(operation: str, vector: bool, channels: int, picture: int) -> Graph:
     body = [input_node(picture)]
     for name in ("map", "other"):
         node = conv_node(rng, name, ("image",), 3, channels, activation="silu")
-        weights = {what: numbers * spread for what, numbers in node.weights.items()}
+        weights = {name: numbers * spread for name, numbers in node.weights.items()}
         body.append(Node(node.name, node.op, node.inputs, node.attrs, weights))
     if vector:
         body.append(Node("mean", "global_average_pool", ("other",)))
@@ -158,7 +158,7 @@ def test_gates_of_all_slices_are_one_draw(
 
 
 @pytest.mark.parametrize(("operation", "picture"), [("maximum", 6), ("multiply", 96)])
-def test_what_a_texture_does_not_pay_for_has_uniforms(operation: str, picture: int) -> None:
+def test_large_maps_and_some_operations_keep_uniforms(operation: str, picture: int) -> None:
     """Uniforms are used for large maps, where fetches take longer than draws, and for some operations.
 
     The effect of 24 bits is not known for these operations.

@@ -51,7 +51,7 @@ def test_a_layer_of_one_activation_is_exact(context: Context, function: str, cha
 
 
 @pytest.mark.drivers("all")
-def test_shuffle_reorders_views_and_draws_nothing(context: Context) -> None:
+def test_shuffle_reorders_views_without_a_draw(context: Context) -> None:
     rng = np.random.default_rng(8)
     shuffle = Node("shuffle", "channel_shuffle", ("conv",), {"step": 8})
     reader = conv_node(rng, "reader", ("shuffle",), 64, 64, groups=2)
@@ -147,7 +147,7 @@ def test_outputs_agree_with_some_layers_on_the_cpu(context: Context, layers: tup
 
 
 @pytest.mark.drivers("all")
-def test_a_constant_is_no_layer_to_move() -> None:
+def test_a_constant_cannot_be_delegated() -> None:
     with pytest.raises(InputError, match="--delegate-for"):
         build(network(9, 8, 6), ["a", "b", "c"], options=Options(delegate_for=("mask",)))
 
@@ -172,7 +172,7 @@ def gated_network(rng: np.random.Generator, swap: bool = False, *more: Node) -> 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("swap", [False, True])
-def test_it_is_exact(context: Context, swap: bool, bits: int) -> None:
+def test_gated_sums_are_exact(context: Context, swap: bool, bits: int) -> None:
     rng = np.random.default_rng(bits + swap)
     graph = gated_network(rng, swap, conv_node(rng, "end", ("sum",), 10, 4))
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(4)]
@@ -183,9 +183,9 @@ def test_it_is_exact(context: Context, swap: bool, bits: int) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_what_others_read_stays_a_layer() -> None:
+def test_a_product_with_other_readers_stays_a_layer() -> None:
     rng = np.random.default_rng(1)
     for inputs in (("times", "sum"), ("times", "x", "x")):
-        again = Node("again", "add", inputs, {"activation": "linear", **RANGE})
-        graph = gated_network(rng, False, again)
+        reader = Node("reader", "add", inputs, {"activation": "linear", **RANGE})
+        graph = gated_network(rng, False, reader)
         assert gated_sums(graph).by_name.keys() == graph.by_name.keys()

@@ -56,7 +56,7 @@ def cache(context: Context, binaries: ProgramBinaries, tmp_path: Path) -> Progra
 
 
 @pytest.mark.drivers("all")
-def test_the_second_start_compiles_nothing(context: Context, cache: ProgramCache) -> None:
+def test_the_second_start_uses_cached_programs(context: Context, cache: ProgramCache) -> None:
     with context.gl.counting() as counts:
         assert start(context, cache.path.parent) == COUNT
     assert counts["glLinkProgram"] == COUNT, "those of the session without a cache"
@@ -86,7 +86,7 @@ def test_a_changed_shader_is_compiled(context: Context, cache: ProgramCache) -> 
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("damage", ["cut", "byte", "empty"])
-def test_a_damaged_file_is_written_anew(context: Context, cache: ProgramCache, damage: str) -> None:
+def test_a_damaged_file_is_replaced(context: Context, cache: ProgramCache, damage: str) -> None:
     data = cache.path.read_bytes()
     wrong = {"cut": data[:-1], "byte": data[:-99] + bytes([data[-99] ^ 1]) + data[-98:], "empty": b""}
     cache.path.write_bytes(wrong[damage])
@@ -131,14 +131,14 @@ def test_a_shader_that_is_refused_is_named_and_not_kept(context: Context, tmp_pa
 
 
 @pytest.mark.drivers("all")
-def test_a_cache_that_cannot_be_written_changes_nothing(context: Context, tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_ignored(context: Context, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
     assert start(context, tmp_path / "file") == 0
     assert (tmp_path / "file").read_text() == "kept"
 
 
 @pytest.mark.drivers("all")
-def test_without_formats_nothing_is_written(context: Context, tmp_path: Path) -> None:
+def test_without_binary_formats_no_cache_is_written(context: Context, tmp_path: Path) -> None:
     assert start(context, tmp_path) == 0
     assert bool(list(tmp_path.iterdir())) <= bool(ProgramBinaries(context).formats)
 
@@ -161,7 +161,9 @@ def test_drivers_with_the_extension_get_compiler_threads(context: Context) -> No
 
 
 @pytest.mark.drivers("all")
-def test_one_that_cannot_is_left_alone(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drivers_without_the_extension_get_no_compiler_threads(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = context.gl.text
     monkeypatch.setattr(context.gl, "text", lambda name: text(name).replace(EXTENSION, ""))
     assert not compiler_threads.allow(context.gl)
@@ -201,7 +203,7 @@ def test_all_programs_are_started_before_a_status_is_queried(context: Context, m
 
 
 @pytest.mark.drivers("all")
-def test_of_many_programs_few_wait_at_a_time(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pending_programs_are_limited(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle, messages = tiny_bundle(), list[str]()
     assert isinstance(driver_of(context).device_lines, str), "measured once, by a shader of its own"
     start, check = Objects.start_program, Objects.check_program

@@ -19,7 +19,7 @@ from glsl_infer.tools.report.page import page
 
 
 @pytest.mark.exhaustive
-def test_it_collects_everything_of_a_model(tmp_path: Path, capsys: Capture) -> None:
+def test_report_has_driver_checks_and_model(tmp_path: Path, capsys: Capture) -> None:
     model, output = write_tiny(tmp_path), tmp_path / "report.json"
     assert (
         main(["report", str(model), "-o", str(output), "--runs", "2", "--minutes", "0.02", "--note", "a <desk>"]) == 0
@@ -63,7 +63,7 @@ def test_a_model_that_fails_is_in_the_report(tmp_path: Path, capsys: Capture) ->
         (["--runs", "0"], "--runs 0"),
     ],
 )
-def test_it_refuses_what_makes_no_sense(
+def test_contradictory_options_are_refused(
     arguments: list[str], words: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

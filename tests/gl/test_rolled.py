@@ -80,7 +80,9 @@ def test_a_loop_stores_the_same_bytes(context: Context, bundle: Bundle) -> None:
 
 
 @pytest.mark.parametrize("weights, layers", [("texture", LOOPS), ("uniform", set()), ("baked", set())])
-def test_who_has_loops(context: Context, weights: str, layers: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shaders_with_loops_by_weights_mode(
+    context: Context, weights: str, layers: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     bundle = make_bundle(network(1), weights)
     programs = {program.name: bundle.members[program.fragment] for program in bundle.manifest.programs}
     assert {draw.layer for draw in bundle.manifest.passes if b"#define HAS_LOOP" in programs[draw.program]} == layers
@@ -97,7 +99,7 @@ def test_who_has_loops(context: Context, weights: str, layers: set[str], monkeyp
 
 
 @pytest.mark.parametrize("renderer, expected", [("llvmpipe (LLVM 15.0.6, 256 bits)", True), ("VC4 V3D 2.1", False)])
-def test_llvmpipe_alone_wants_rolled_fetches(renderer: str, expected: bool) -> None:
+def test_only_llvmpipe_has_rolled_fetches(renderer: str, expected: bool) -> None:
     assert is_llvmpipe(renderer) == expected
 
 
@@ -110,7 +112,9 @@ def test_llvmpipe_alone_wants_rolled_fetches(renderer: str, expected: bool) -> N
         ("Mesa", "llvmpipe (LLVM 15.0.6, 256 bits)", True),
     ],
 )
-def test_who_is_told(vendor: str, renderer: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_lines_of_each_vendor(
+    vendor: str, renderer: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Context() as context:
         text, message = context.gl.text, {GL.GL_VENDOR: vendor, GL.GL_RENDERER: renderer}
         monkeypatch.setattr(context.gl, "text", lambda name: message.get(name) or text(name))

@@ -91,5 +91,5 @@ def test_only_llvmpipe_blends(context: Context) -> None:
     "renderer, twice",
     [("llvmpipe (LLVM 15.0.6, 256 bits)", True), ("softpipe", False), ("VC4 V3D 2.1", False), ("NVIDIA H200", False)],
 )
-def test_who_is_llvmpipe(renderer: str, twice: bool) -> None:
+def test_llvmpipe_is_recognised_by_its_renderer(renderer: str, twice: bool) -> None:
     assert is_llvmpipe(renderer) == twice

@@ -84,7 +84,7 @@ def checked(faulty: FaultyApi, monkeypatch: pytest.MonkeyPatch) -> SelfCheck:
         return selfcheck.check(session)
 
 
-def test_the_shim_itself_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shim_without_faults_passes_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     optimized = checked(FaultyApi(), monkeypatch)
     assert optimized.wrong is None
     assert optimized.advice == ()
@@ -133,7 +133,7 @@ def test_a_context_destroyed_beneath_the_session(monkeypatch: pytest.MonkeyPatch
     assert result.wrong == "stem"
 
 
-def test_the_error_has_the_gl_strings_and_what_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_has_the_gl_strings_and_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     _, text = first_layer_of(tiny_bundle(), "stem")
     optimized = checked(SkipsDraws(text), monkeypatch)
     with pytest.raises(SelfCheckError) as raised:
@@ -173,24 +173,26 @@ def judged(context: Context, wrong: float, softmax: bool) -> dict[str, Any]:
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("softmax", [False, True])
 @pytest.mark.parametrize(
-    ("wrong", "who"),
+    ("wrong", "culprit"),
     [
         (0.0, "this driver is right, the exported model differs: it was made with another --input-range"),
         (3.0, "something else (first in 'conv')"),
     ],
 )
-def test_whose_difference_it_is(context: Context, wrong: float, who: str, softmax: bool) -> None:
+def test_the_verdict_names_the_rounding_or_the_driver(
+    context: Context, wrong: float, culprit: str, softmax: bool
+) -> None:
     result = judged(context, wrong, softmax)
     (line,) = sentences(result)
     assert line.startswith("on 1 images the exact reference (NumPy) has a cosine of ")
-    assert who in line
+    assert culprit in line
     (end,) = result["outputs"]
     assert (end["reference_cosine"] > 0.9999) == softmax
     assert (end["driver_cosine"] > 0.9999) == (not wrong)
 
 
 @pytest.mark.drivers("all")
-def test_how_far_labels_are_apart() -> None:
+def test_margin_of_different_labels() -> None:
     agreement = Agreement()
     agreement.add(np.array([1.0, 2.0, 0.0, 0.0]), np.array([1.5, 1.0, 0.0, 0.0]))  # another label, which has 0.5 less
     agreement.add(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.0, 9.0, 0.0, 0.0]))  # the same label

@@ -35,7 +35,9 @@ def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str, mo
         with Session(random_bundle(kind, seed, fine=True), context=context) as session:
             bundle, errors = session.bundle, layer_errors(session, np.random.default_rng(seed))
         nodes = bundle.graph.by_name
-        wrong = {name: off for name, off in errors.items() if off > TOLERANCE + fine_rounding(bundle, nodes[name])}
+        wrong = {
+            name: error for name, error in errors.items() if error > TOLERANCE + fine_rounding(bundle, nodes[name])
+        }
         assert not wrong
         maps += sum(isinstance(value, SixteenBitMap) for value in bundle.values.values())
     assert maps, "no layer has 16 bits"
@@ -57,7 +59,7 @@ def test_padded_concatenations_of_several_ranges_are_exact(context: Context) -> 
         errors = layer_errors(session, rng)
     nodes = built.graph.by_name
     assert all(isinstance(built.values[name], SixteenBitMap) for name in ("first", "second", "both", "last"))
-    assert all(off <= TOLERANCE + fine_rounding(built, nodes[name]) for name, off in errors.items()), errors
+    assert all(error <= TOLERANCE + fine_rounding(built, nodes[name]) for name, error in errors.items()), errors
 
 
 @pytest.mark.parametrize("function", ["log_sigmoid", "mish", "softplus"])

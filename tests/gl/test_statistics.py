@@ -88,7 +88,7 @@ def test_local_responses(context: Context, region: str, beta: float) -> None:
     check(context, classifier(rng, body, 10), 9)
 
 
-def test_many_channels_in_planar_layout_are_refused_with_what_to_do() -> None:
+def test_many_channels_in_planar_layout_are_refused_with_a_remedy() -> None:
     rng = np.random.default_rng(0)
     body = [
         input_node(4),

@@ -26,7 +26,7 @@ def bundle() -> Bundle:
     return build(classifier(rng, nodes, 64), "abc", options=Options(weights="texture"), calibration=[])[0]
 
 
-def test_what_the_gpu_has_is_released_and_read_again(
+def test_uploaded_weights_are_released_and_read_again(
     bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("glsl_infer.bundle.streamed.LEAST", 1 << 10)

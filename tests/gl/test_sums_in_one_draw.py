@@ -63,15 +63,15 @@ def test_random_shapes(context: Context, seed: int, bits: int) -> None:
     assert np.abs(read["bias"] - bias).max() < 1e-5 * np.abs(bias).max()
 
 
-@pytest.mark.parametrize("what", ["pixels", "few", "planar"])
-def test_where_a_draw_for_each_slice_is_better(context: Context, what: str) -> None:
+@pytest.mark.parametrize("case", ["pixels", "few", "planar"])
+def test_many_pixels_few_slices_and_separate_textures_get_a_draw_per_slice(context: Context, case: str) -> None:
     """One draw per slice is chosen for many pixels, for few slices, and for separate textures.
 
     Many pixels cost more than the draws, and separate textures need separate draws.
     """
-    graph = network(1, filters={"few": 12}.get(what))
-    cost = 0.2 if what == "pixels" else DRAW
-    bundle = make_bundle(graph, layout="planar" if what == "planar" else "atlas", draw_cost=cost)
+    graph = network(1, filters={"few": 12}.get(case))
+    cost = 0.2 if case == "pixels" else DRAW
+    bundle = make_bundle(graph, layout="planar" if case == "planar" else "atlas", draw_cost=cost)
     assert set(draws(bundle)) == {1} and len(draws(bundle)) > 2
     assert error(bundle, context) <= TOLERANCE
 

@@ -153,8 +153,10 @@ def test_both_halves_are_one_draw(
     monkeypatch.setattr(weight_bytes, "MOST_NOISE", np.inf)
     graph, rng = paired_network(**case), np.random.default_rng(5)
     pictures = [rng.integers(0, 256, graph.by_name["image"].attrs["shape"], np.uint8) for _ in range(3)]
-    which = {"feed": feed, "wide": 16}
-    options = Options(weights="texture", weight_bits="16" if bits == 16 else "auto", precision="8", precision_for=which)
+    bits_by_layer = {"feed": feed, "wide": 16}
+    options = Options(
+        weights="texture", weight_bits="16" if bits == 16 else "auto", precision="8", precision_for=bits_by_layer
+    )
     bundle, _, _ = build(graph, ["a", "b", "c"], options=options, calibration=pictures)
     assert isinstance(bundle.values["wide"], SixteenBitMap)
     drawn = [entry for entry in bundle.manifest.passes if entry.layer == "wide"]
@@ -164,8 +166,8 @@ def test_both_halves_are_one_draw(
     text = bundle.members[program.fragment]
     assert b"vec2 own(" in text and (b"#define LOW_BYTES" in text) == (bits == 16 or case["channels"] == 1)
     with Session(bundle, context=context) as session:
-        off = layer_error(session, "wide", stored_inputs(bundle, "wide", np.random.default_rng(1)))
-    assert off <= TOLERANCE + fine_rounding(bundle, bundle.graph.by_name["wide"])
+        error = layer_error(session, "wide", stored_inputs(bundle, "wide", np.random.default_rng(1)))
+    assert error <= TOLERANCE + fine_rounding(bundle, bundle.graph.by_name["wide"])
 
 
 @pytest.fixture(scope="module")

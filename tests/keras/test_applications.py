@@ -45,8 +45,8 @@ def lively(model: keras.Model) -> keras.Model:
 @pytest.mark.parametrize("name, top", list(EXPECTED))
 def test_published_architectures_compute_keras_outputs(name: str, top: bool) -> None:
     model = lively(NETWORKS[name](include_top=top, **OPTIONS))
-    some = model(np.random.default_rng(1).uniform(-1, 1, (2, 32, 32, 3)), training=False)
-    assert np.std(some[0] - some[1]) > 1e-2, "the comparison below would show nothing"
+    outputs = model(np.random.default_rng(1).uniform(-1, 1, (2, 32, 32, 3)), training=False)
+    assert np.std(outputs[0] - outputs[1]) > 1e-2, "the comparison below would show nothing"
     graph = check_model(model, input_range=(-1, 1), fed=(-1.0, 1.0), tolerance=1e-4)
     assert {node.op for node in graph.nodes} == EXPECTED[name, top]
 

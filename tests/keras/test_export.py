@@ -88,7 +88,7 @@ def test_report_as_json(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [scale["by"] for scale in report["scales"]] == ["bound"] * 2
 
 
-def test_what_is_absurd_on_a_pi_is_warned_of_with_its_layer(
+def test_a_frame_time_absurd_on_a_pi_is_a_warning_with_its_layer(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(foresight, "ABSURD_MS", 0.001)

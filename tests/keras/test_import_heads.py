@@ -34,7 +34,7 @@ def test_the_head_of_mobilenet(kernel, padding, groups) -> None:
     assert graph.output == "predictions"
 
 
-def test_everything_elementwise_moves_to_the_vector() -> None:
+def test_elementwise_layers_move_to_the_vector() -> None:
     x, y = body()
     y = L.Rescaling(2.0, 1.0)(L.Conv2D(6, 1)(L.Reshape((1, 1, 8))(L.GlobalAveragePooling2D()(y))))
     y = L.ReLU()(L.BatchNormalization()(y))
@@ -64,7 +64,7 @@ def test_a_map_that_is_flattened_and_unflattened_stays_a_map() -> None:
     assert tail_of(check(x, L.Conv2D(4, 1)(y))) == ["conv2d"]
 
 
-def test_pooling_of_what_is_pooled() -> None:
+def test_a_second_global_pooling_is_dropped() -> None:
     x, y = body()
     y = L.GlobalAveragePooling2D()(L.GlobalAveragePooling2D(keepdims=True)(y))
     assert tail_of(check(x, y)) == ["global_average_pool"]

@@ -90,7 +90,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_what_a_config_may_not_name(sound: Path, tmp_path: Path, kind: str) -> None:
+def test_forbidden_names_in_a_config_are_refused(sound: Path, tmp_path: Path, kind: str) -> None:
     entry, expected = NAMES[kind]
     path = with_config(
         sound, tmp_path / "x.keras", lambda config: layer_of(config, "stem")["config"].update(activation=entry)
@@ -126,7 +126,7 @@ def test_a_layer_that_runs_code_is_a_row_of_the_survey(sound: Path, tmp_path: Pa
     assert "layer 'classes': a TorchModuleWrapper cannot be exported: it may run code or read files" in str(problem)
 
 
-def test_a_few_words_ask_for_all_memory(sound: Path, tmp_path: Path) -> None:
+def test_a_short_config_that_needs_all_memory_is_refused(sound: Path, tmp_path: Path) -> None:
     def change(config: dict[str, Any]) -> None:
         layer_of(config, "classes")["config"]["units"] = 100_000_000
 
@@ -162,7 +162,7 @@ def test_zeros_that_are_packed_well(sound: Path, tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("where", ["a link", "a file of numbers", "a virtual one"])
-def test_weights_that_are_elsewhere(sound: Path, tmp_path: Path, where: str) -> None:
+def test_weights_linked_to_other_files_are_refused(sound: Path, tmp_path: Path, where: str) -> None:
     def change(members: dict[str, bytes]) -> None:
         file = io.BytesIO(members["model.weights.h5"])
         with h5py.File(file, "a") as root:
@@ -189,7 +189,7 @@ def test_a_member_that_is_there_twice(sound: Path, tmp_path: Path) -> None:
         load(path)
 
 
-def test_the_older_format_is_looked_at_as_well(tmp_path: Path) -> None:
+def test_code_in_hdf5_files_is_refused(tmp_path: Path) -> None:
     image = keras.Input((4,))
     model = keras.Model(image, layers.Lambda(lambda x: x, name="code")(image))
     path = tmp_path / "x.h5"
@@ -201,7 +201,7 @@ def test_the_older_format_is_looked_at_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "message"), [(np.nan, "1 of 108 are NaN and 0 are"), (-np.inf, "0 of 108 are NaN and 1")]
 )
-def test_weights_that_are_no_numbers(tmp_path: Path, value: float, message: str) -> None:
+def test_infinite_and_nan_weights_are_refused(tmp_path: Path, value: float, message: str) -> None:
     image = keras.Input((8, 8, 3), name="image")
     model = keras.Model(image, layers.Dense(2)(layers.Flatten()(layers.Conv2D(4, 3, name="stem")(image))))
     kernel, bias = model.get_layer("stem").get_weights()
@@ -213,7 +213,7 @@ def test_weights_that_are_no_numbers(tmp_path: Path, value: float, message: str)
 
 
 @pytest.mark.parametrize(("version", "safe"), [("3.8.0", False), ("2.15.0", False), ("3.9.0", True), ("3.15.1", True)])
-def test_a_keras_that_executes_what_it_loads_is_refused(version: str, safe: bool) -> None:
+def test_keras_versions_that_execute_loaded_code_are_refused(version: str, safe: bool) -> None:
     if safe:
         installed.require_version(version)
         return

@@ -26,8 +26,8 @@ def model() -> keras.Model:
     numbers, heat = keras.Input((6,), name="numbers"), keras.Input((6, 8, 5), name="heat")
     x = L.Conv2D(8, 3, strides=2, padding="same", activation="sigmoid")(picture)
     x = L.Conv2D(8, 3, padding="same", activation="relu6")(L.Concatenate()([x, heat]))
-    near, far = L.Conv2D(12, 3, strides=2, padding="same")(x), L.Conv2D(6, 1)(x)
-    rows = L.Activation("sigmoid")(L.Concatenate(axis=1)([L.Reshape((-1, 6))(near), L.Reshape((-1, 6))(far)]))
+    coarse, dense = L.Conv2D(12, 3, strides=2, padding="same")(x), L.Conv2D(6, 1)(x)
+    rows = L.Activation("sigmoid")(L.Concatenate(axis=1)([L.Reshape((-1, 6))(coarse), L.Reshape((-1, 6))(dense)]))
     mask = keras.ops.argmax(L.Conv2D(4, 1, activation="softmax")(x), axis=-1)
     vector = L.Concatenate()(
         [L.GlobalAveragePooling2D()(x), L.Normalization(mean=[1.0] * 6, variance=[2.0] * 6)(numbers)]
@@ -135,8 +135,8 @@ def test_a_single_vector_that_ends_in_a_sigmoid_is_for_tags() -> None:
 
 def test_rows_that_end_differently_are_the_cpus() -> None:
     x = keras.Input((8, 8, 3))
-    near, far = (L.Reshape((-1, 4))(L.Conv2D(4, size, activation="sigmoid")(x)) for size in (1, 3))
-    joined = L.Concatenate(axis=1, name="both")([L.Activation("softmax")(near), far])
+    coarse, dense = (L.Reshape((-1, 4))(L.Conv2D(4, size, activation="sigmoid")(x)) for size in (1, 3))
+    joined = L.Concatenate(axis=1, name="both")([L.Activation("softmax")(coarse), dense])
     graph = to_graph(keras.Model(x, joined))
     (output,) = graph.outputs
     assert output.layers == ("both",) and not output.steps and graph.by_name["both"].op == "tensor_concat"

@@ -55,7 +55,7 @@ def test_einsum() -> None:
     check(x, windows_to_map(K.einsum("bij,bkj->bik", y, y) @ np.eye(16, 8, dtype=np.float32)))
 
 
-def test_refusals() -> None:
+def test_windows_as_output_and_long_sequences_are_refused() -> None:
     x = keras.Input((8, 8, 3))
     y = windows(L.Conv2D(8, 3, padding="same", activation="sigmoid")(x), True)
     with pytest.raises(ModelError, match="an output with 4 parts of each image in its batch"):

@@ -54,7 +54,7 @@ def test_layers_of_vectors(layer: Callable) -> None:
         lambda y: K.normalize(y, axis=-1),
     ],
 )
-def test_each_operation_computes_what_keras_does(operation: Callable) -> None:
+def test_each_operation_equals_keras(operation: Callable) -> None:
     x = keras.Input((7, 6, 3))
     check(x, L.Conv2D(4, 1)(operation(features(x))))
 
@@ -72,7 +72,7 @@ def test_softmax_inside_a_network(soften: Callable) -> None:
         (lambda: lambda y: K.normalize(y, axis=-1, order=1), "a normalisation of order 1; use order=2"),
     ],
 )
-def test_refusals(layer: Callable, message: str) -> None:
+def test_unsupported_normalisations_are_refused(layer: Callable, message: str) -> None:
     x = keras.Input((7, 6, 3))
     y = L.Conv2D(4, 1)(layer()(features(x)))
     with pytest.raises(ModelError, match=message):
@@ -87,6 +87,6 @@ def test_refusals(layer: Callable, message: str) -> None:
         lambda: L.LayerNormalization(axis=(1, 2, 3), gamma_initializer="random_normal"),
     ],
 )
-def test_over_other_axes_the_cpu_normalises(layer: Callable) -> None:
+def test_normalisations_over_other_axes_run_on_the_cpu(layer: Callable) -> None:
     x = keras.Input((7, 6, 3))
     assert cpu_operators(keras.Model(x, L.Conv2D(4, 1)(layer()(features(x)))))

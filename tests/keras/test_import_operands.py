@@ -41,7 +41,7 @@ def test_layers_of_three_tensors(layer: type) -> None:
         lambda a, b: a * b[:, 3:4, 3:4],
     ],
 )
-def test_operators_of_two_tensors_compute_what_keras_does(operation) -> None:
+def test_operators_of_two_tensors_equal_keras(operation) -> None:
     x = keras.Input((7, 6, 3))
     check(x, operation(*branches(x)))
 

@@ -44,7 +44,7 @@ def test_the_range_that_is_given(requested, scales, zeros, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("requested", [(1, 1), (0, float("inf")), (float("nan"), 1)])
-def test_ranges_that_are_none(requested) -> None:
+def test_invalid_input_ranges_are_refused(requested) -> None:
     x = pixels()
     with pytest.raises(InputError, match=r"an input_range of \(.*\); give two different numbers"):
         to_graph(keras.Model(x, L.ReLU()(x)), requested)
@@ -108,7 +108,7 @@ def test_a_rescaling_that_not_all_readers_see_is_a_convolution() -> None:
     assert [node.op for node in check(x, both).nodes] == ["input", "conv2d", "conv2d"]
 
 
-def test_rescaling_elsewhere() -> None:
+def test_rescaling_of_maps_and_vectors() -> None:
     x = pixels()
     y = L.ReLU()(L.Conv2D(4, 3)(x))
     y = L.Rescaling([1.0, 2.0, 3.0, 4.0], 0.5, name="alone")(y)

@@ -54,7 +54,7 @@ def test_the_number_of_a_channel_inside_a_network(operation: Callable) -> None:
         (lambda y: K.sum(y, axis=(0, 1), keepdims=True), "axis=0; give one axis, not that of the batch"),
     ],
 )
-def test_refusals(reduce: Callable, message: str) -> None:
+def test_unsupported_reductions_are_refused(reduce: Callable, message: str) -> None:
     x = keras.Input((7, 6, 3))
     y = reduce(features(x))
     with pytest.raises(ModelError, match=message):

@@ -93,7 +93,7 @@ def test_subclassed_models() -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no model at all"])
-def test_files_that_are_no_models(tmp_path: Path, content: bytes | None) -> None:
+def test_files_of_other_kinds_are_refused(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "model.keras"
     if content is not None:
         path.write_bytes(content)
@@ -108,7 +108,7 @@ def test_files_that_are_no_models(tmp_path: Path, content: bytes | None) -> None
         (L.Conv2D(8, 3, activation="relu", name="bare"), r"layer 'bare'.*'relu'.*ReLU\(max_value=...\)"),
     ],
 )
-def test_what_shaders_cannot_do_is_refused_by_layer(body, message: str) -> None:
+def test_layers_without_shaders_are_refused_by_name(body, message: str) -> None:
     outputs = L.Dense(2)(L.GlobalAveragePooling2D()(body(X)))
     with pytest.raises(ModelError, match=message):
         build(importer.to_graph(keras.Model(X, outputs)), ["a", "b"])
@@ -152,7 +152,7 @@ def test_quantised_weights() -> None:
         ),
     ],
 )
-def test_what_no_step_of_the_optimiser_can_remove_is_refused_by_layer(body, message: str) -> None:
+def test_layers_that_no_step_of_the_optimiser_removes_are_refused_by_name(body, message: str) -> None:
     outputs = L.Dense(2)(L.GlobalAveragePooling2D()(body(X)))
     with pytest.raises(ModelError, match=message):
         build(importer.to_graph(keras.Model(X, outputs)), ["a", "b"])

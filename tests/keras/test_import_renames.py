@@ -63,7 +63,7 @@ def test_space_to_depth_by_hand_becomes_slices() -> None:
     assert tail_of(check(x, L.Conv2D(2, 1)(y))) == ["spatial_slice"] * 4 + ["concat_copy", "conv2d"]
 
 
-def test_a_chain_that_changes_nothing_is_dropped() -> None:
+def test_a_chain_without_effect_is_dropped() -> None:
     x, y = body()
     y = L.Reshape((6, 4, 12))(L.Reshape((24, 12))(y))
     assert tail_of(check(x, L.Conv2D(2, 1)(y))) == ["conv2d"]
@@ -75,7 +75,7 @@ def test_chains_without_an_operator_run_on_the_cpu() -> None:
     assert cpu_operators(keras.Model(x, y))
 
 
-def test_axes_of_one_come_and_go() -> None:
+def test_expanded_and_squeezed_axes_are_dropped() -> None:
     x, y = body()
     pooled = L.GlobalAveragePooling2D()(y)
     gate = K.expand_dims(K.expand_dims(L.Dense(12, activation="sigmoid")(pooled), 1), 1)

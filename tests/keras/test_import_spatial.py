@@ -101,7 +101,7 @@ def test_layers_that_only_train_are_dropped() -> None:
     assert [node.op for node in check(x, y).nodes] == ["input", "conv2d"]
 
 
-def test_layers_that_do_nothing_for_their_options_are_dropped() -> None:
+def test_layers_without_effect_by_their_options_are_dropped() -> None:
     x = keras.Input((4, 4, 3))
     y = L.Rescaling(1.0)(L.UpSampling2D(1)(L.MaxPooling2D(1)(L.AveragePooling2D(1)(DepthToSpace(1)(x)))))
     y = L.UpSampling2D(1, interpolation="bilinear")(L.Activation("linear")(y))

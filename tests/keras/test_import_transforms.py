@@ -28,6 +28,6 @@ def test_a_transform_that_the_network_computes() -> None:
     check(X, L.Conv2D(2, 3)(K.image.affine_transform(y, turn)))
 
 
-def test_refusals() -> None:
+def test_unsupported_fill_modes_are_refused() -> None:
     with pytest.raises(ModelError, match="'wrap'"):
         to_graph(keras.Model(X, K.image.affine_transform(X, TURN, fill_mode="wrap")))

@@ -31,7 +31,7 @@ def with_weights(seed: int, spread: float, **options: object) -> LearnableSigmoi
     return layer
 
 
-def test_it_begins_as_the_fixed_one() -> None:
+def test_initial_weights_give_the_fixed_sigmoid() -> None:
     layer = LearnableSigmoid()
     assert np.abs(np.asarray(layer(X)) - np.asarray(PiecewiseLinearSigmoid()(X))).max() < 1e-6
     assert {weight.name: tuple(weight.shape) for weight in layer.trainable_weights} == {
@@ -43,7 +43,7 @@ def test_it_begins_as_the_fixed_one() -> None:
 
 @given(st.integers(0, 10_000), st.sampled_from([0.3, 1.0, 3.0, 30.0]))
 @settings(max_examples=20)
-def test_at_any_weights_it_never_decreases_within_0_and_1(seed: int, spread: float) -> None:
+def test_any_weights_give_a_monotonic_function_within_0_and_1(seed: int, spread: float) -> None:
     y = np.asarray(with_weights(seed, spread)(X))
     assert y.min() >= 0.0 and y.max() <= 1.0
     assert np.diff(y).min() >= -1e-5 * spread  # float32, with slopes of that size
@@ -86,7 +86,7 @@ def test_bfloat16_costs_the_function_and_its_gradients_little() -> None:
 
 
 @pytest.mark.exhaustive
-def test_it_learns_another_function() -> None:
+def test_training_fits_another_function() -> None:
     """It fits a steep, asymmetric sigmoid, from which the fixed one differs by 0.14 on average."""
     inputs = keras.Input((1,))
     model = keras.Model(inputs, LearnableSigmoid()(inputs))
@@ -99,7 +99,7 @@ def test_it_learns_another_function() -> None:
     assert float(np.abs(np.asarray(model(x)) - y).mean()) < 0.02
 
 
-def test_saving_keeps_what_was_learnt(tmp_path: Path) -> None:
+def test_saving_keeps_learnt_weights(tmp_path: Path) -> None:
     inputs = keras.Input((5, 5, 3))
     layer = with_weights(3, 0.5, name="learnt")
     model = keras.Model(inputs, ClippedLinear(0.25, 0.125, name="line")(layer(inputs)))
@@ -113,7 +113,7 @@ def test_saving_keeps_what_was_learnt(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("make", [LearnableSigmoid, lambda: ClippedLinear(0.3, 0.2)], ids=["learnable", "line"])
-def test_imported_behind_a_residual_alone_and_as_an_argument(make, seed: int) -> None:
+def test_import_as_argument_and_as_layer_after_sums_and_pooling(make, seed: int) -> None:
     x = keras.Input((6, 6, 3))
     y = L.Conv2D(8, 3, padding="same", activation=make())(x)
     y = make()(L.Add()([y, L.BatchNormalization()(L.Conv2D(8, 3, padding="same")(y))]))
@@ -143,7 +143,7 @@ print("fine")
 
 
 @pytest.mark.exhaustive
-def test_it_trains_with_jax() -> None:
+def test_training_works_with_jax() -> None:
     needs.module("jax")
     environment = {**os.environ, "KERAS_BACKEND": "jax"}
     done = subprocess.run([sys.executable, "-c", JAX], capture_output=True, text=True, check=False, env=environment)

@@ -58,7 +58,7 @@ def saved(model: keras.Model, path: Path) -> Path:
     return path / "model.keras"
 
 
-def test_a_training_step_and_an_initializer_of_ones_own_change_nothing(tmp_path: Path) -> None:
+def test_custom_training_steps_and_initializers_do_not_affect_the_import(tmp_path: Path) -> None:
     x = keras.Input((6, 5, 3))
     model = Trainer(x, L.Conv2D(4, 3, kernel_initializer=own_start)(x))
     picture = np.random.default_rng(0).integers(0, 256, (6, 5, 3), np.uint8)
@@ -70,14 +70,14 @@ def test_a_training_step_and_an_initializer_of_ones_own_change_nothing(tmp_path:
     np.testing.assert_allclose(outputs, expected, rtol=0, atol=1e-5)
 
 
-def test_an_activation_of_ones_own_is_named(tmp_path: Path) -> None:
+def test_a_custom_activation_is_named(tmp_path: Path) -> None:
     x = keras.Input((6, 5, 3))
     path = saved(keras.Model(x, L.Conv2D(4, 3, activation=own_function, name="conv")(x)), tmp_path)
     with pytest.raises(InputError, match="layer 'conv'"):
         importer.load(path)
 
 
-def test_a_layer_of_ones_own_is_named_though_nothing_fits_in_its_place(tmp_path: Path) -> None:
+def test_a_custom_layer_without_an_equivalent_is_named(tmp_path: Path) -> None:
     x = keras.Input((6, 5, 3))
     y = Block(name="block")(x)
     for head in (L.Conv2D(4, 3)(y), L.Add()([y, L.Conv2D(9, 1)(x)]), L.Reshape((10, 27))(y)):

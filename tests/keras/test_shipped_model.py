@@ -25,15 +25,15 @@ SHARED_OTHERWISE = {"grocery-x22-385", "trashnet-x22-257"}
 def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
     shipped = bundle.read(model.with_suffix(".glslnn"))
     # Weights in textures have 16 bits: the measurements in the cards use these.
-    again, _, _ = build(load(model), shipped.labels, options=Options(weight_bits="16"))
-    assert set(again.members) == set(shipped.members)
-    different = [name for name, member in again.members.items() if member != shipped.members[name]]
+    rebuilt, _, _ = build(load(model), shipped.labels, options=Options(weight_bits="16"))
+    assert set(rebuilt.members) == set(shipped.members)
+    different = [name for name, member in rebuilt.members.items() if member != shipped.members[name]]
     names = {"passes.bin", *(("graph.json", "weights/probe.bin") if model.stem in SHARED_OTHERWISE else ())}
     assert set(different) <= names  # names only: printing a difference of megabytes takes minutes
-    assert len(again.manifest.passes) == len(shipped.manifest.passes)
+    assert len(rebuilt.manifest.passes) == len(shipped.manifest.passes)
     if model.stem in SHARED_OTHERWISE:
         return
-    for draw, other in zip(again.manifest.passes, shipped.manifest.passes):
+    for draw, other in zip(rebuilt.manifest.passes, shipped.manifest.passes):
         assert replace(draw, uniforms={}) == replace(other, uniforms={})
         assert draw.uniforms.keys() == other.uniforms.keys()
         assert all(same(value, other.uniforms[name]) for name, value in draw.uniforms.items())
@@ -43,7 +43,7 @@ def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
             passes=(),
             members={name: member for name, member in manifest.members.items() if name != "passes.bin"},
         )
-        for manifest in (again.manifest, shipped.manifest)
+        for manifest in (rebuilt.manifest, shipped.manifest)
     )
     assert exported_manifest == shipped_manifest
 

@@ -60,7 +60,7 @@ def metadata(source: dict[str, bytes]) -> Message:
 
 
 @pytest.mark.exhaustive
-def test_the_source_distribution_has_what_git_has_and_no_strays(source: dict[str, bytes]) -> None:
+def test_the_source_distribution_has_the_files_of_git_and_no_strays(source: dict[str, bytes]) -> None:
     expected = ["glsl_infer", "shaders", "recipes", "models/*.glslnn", "models/*.md", "training", "LICENSE"]
     expected += ["README.md", "CHANGELOG.md", "pyproject.toml", "scripts/build/package_page.py", ".gitignore"]
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *expected]
@@ -86,7 +86,7 @@ def test_a_wheel_of_the_source_distribution_has_the_same_page(path: Path, tmp_pa
     assert len(about.get_all("Project-URL", [])) == 4
 
 
-def test_what_an_index_shows(metadata: Message) -> None:
+def test_metadata_shown_by_an_index(metadata: Message) -> None:
     assert metadata["Author"] and metadata["Summary"] and metadata["Keywords"]
     assert metadata["License-Expression"] == "MIT" and metadata["License-File"] == "LICENSE"
     assert "Typing :: Typed" in metadata.get_all("Classifier", [])
@@ -104,7 +104,7 @@ def test_links_of_the_page_lead_to_files_of_the_tag(metadata: Message) -> None:
     assert _relative(text) == [] != _relative(README)
 
 
-def test_without_a_repository_nothing_is_broken() -> None:
+def test_without_a_repository_the_page_has_no_broken_links() -> None:
     page = script("package_page").page(README, "", "1.2.3")
     assert _relative(page) == [] and "raw/" not in page
     assert re.findall(r"^(?:#.*| {4}.*)$", page, re.M) == re.findall(r"^(?:#.*| {4}.*)$", README, re.M)
@@ -158,7 +158,7 @@ def test_a_new_version_is_written_everywhere(release: ModuleType, copy: Path) ->
         release.write_version(copy, "1.21.0")
 
 
-def test_what_does_not_agree_is_named_at_once(release: ModuleType, copy: Path) -> None:
+def test_contradicting_versions_are_all_named(release: ModuleType, copy: Path) -> None:
     module = copy / "glsl_infer/__init__.py"
     module.write_text(re.sub(r'__version__ = ".*"', '__version__ = "0.2.0rc1"', module.read_text("utf-8")))
     wrong = release.faults(copy, "v0.2.0")
@@ -169,6 +169,6 @@ def test_what_does_not_agree_is_named_at_once(release: ModuleType, copy: Path) -
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.2.100", "01.2.3", "v1.2.3", "1.2.3.4"])
-def test_versions_that_are_none(release: ModuleType, copy: Path, version: str) -> None:
+def test_invalid_versions_are_refused(release: ModuleType, copy: Path, version: str) -> None:
     with pytest.raises(release.ReleaseError, match="three numbers below 100"):
         release.write_version(copy, version)

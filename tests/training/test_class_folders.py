@@ -124,7 +124,7 @@ def test_classes_that_differ_by_the_encoding_of_accents_alone(folder):
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "end ", "bad\udce9"])
-def test_folders_whose_names_are_no_labels(folder, name):
+def test_folders_with_invalid_labels_as_names_are_refused(folder, name):
     save(folder / "train" / "red" / "x.png").parent.rename(folder / "train" / name)
     assert ascii(name) in refused(folder) and "cannot be a label" in refused(folder)
 
@@ -139,7 +139,7 @@ def test_hidden_files_and_folders_are_passed_over(folder, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_files_that_are_no_pictures_are_named(folder, capsys):
+def test_files_other_than_images_are_named(folder, capsys):
     (folder / "train" / "red" / "notes.txt").touch()
     (folder / "val" / "red" / "photo.heic").touch()
     assert counts(data.find(folder)) == {"train": 18, "val": 9, "test": 6}

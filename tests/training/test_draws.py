@@ -66,7 +66,7 @@ def test_seed_and_epoch_decide():
 
 
 @pytest.mark.parametrize("batch", [4, 7])
-def test_a_picture_has_its_variation_whatever_the_batch(batch):
+def test_the_variation_of_an_image_does_not_depend_on_the_batch(batch):
     epoch = Batches(ALL, np.zeros(30, np.int64), 2, batch, seed=3)
     epoch.begin(7)
     numbers = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"]

@@ -47,7 +47,7 @@ def test_exact_is_the_reference_bit_for_bit(bundle, paths):
 
 
 @pytest.mark.exhaustive
-def test_the_number_of_processes_changes_nothing(bundle, paths, monkeypatch):
+def test_logits_do_not_depend_on_the_number_of_processes(bundle, paths, monkeypatch):
     expected = compute("exact", bundle, paths).logits
     for cores in (1, 3):
         monkeypatch.setattr(logits, "_cores", lambda cores=cores: cores)
@@ -73,7 +73,7 @@ def test_gpu_is_near_the_reference(bundle, paths):
     assert "OpenGL ES" in computed.machine
 
 
-def test_what_is_wrong_comes_from_the_process_in_words(bundle, model, paths, tmp_path):
+def test_input_errors_of_the_process_keep_their_messages(bundle, model, paths, tmp_path):
     for engine, options, message in (
         ("float", bundle, "not a model that Keras can load"),
         ("exact", model, "a Keras model; convert it"),
@@ -83,7 +83,7 @@ def test_what_is_wrong_comes_from_the_process_in_words(bundle, model, paths, tmp
             compute(engine, options, paths)
 
 
-def test_a_process_that_breaks_is_no_bad_input(bundle, tmp_path):
+def test_a_crashed_process_is_a_run_error(bundle, tmp_path):
     with pytest.raises(RunError, match="'nothing'"):
         logits.compute("nothing", bundle, [tmp_path], lambda count: None)
 

@@ -54,14 +54,14 @@ def test_a_pasted_quarter():
     assert np.allclose(mixed_labels(draws, LABELS), 0.75 * LABELS + 0.25 * before)
 
 
-def test_what_is_cut_out_is_grey_and_takes_nothing_from_the_label():
+def test_a_cutout_is_grey_and_keeps_the_label():
     draws = plain(COUNT, cutout=[0.0, -1.0, 1.0, 0.0])  # the upper right quarter
     mixed = apply(np.ascontiguousarray(PIXELS), draws, 8)
     assert (mixed[:, :4, 4:] == FILL).all() and np.abs(mixed[:, 4:] - LABELS[:, None, None]).max() < 1e-5
     assert np.array_equal(mixed_labels(draws, LABELS), LABELS)
 
 
-def test_cut_out_behind_mixing():
+def test_cutout_is_applied_after_mixing():
     everything = replace(NOTHING, mixup=Mixing(1.0, 1.0), cutout=Cutout(1.0, (1.0, 1.0)))
     draws = draw(everything, COUNT, 5, 0)
     mixed = apply(np.ascontiguousarray(PIXELS), draws, 32)

@@ -57,7 +57,7 @@ def test_another_network_is_refused(saved: tuple[keras.Model, Path], classes: in
     assert all((old == new).all() for old, new in zip(before, other.get_weights()))
 
 
-def test_what_is_no_file_of_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_without_weights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text.h5").write_text("no weights")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["numbers"] = [1, 2]

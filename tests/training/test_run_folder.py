@@ -42,7 +42,7 @@ def test_a_new_run_writes_its_settings(folder):
     assert folder.resume(CONFIG, RECIPE) == (None, [])
 
 
-def test_a_second_start_is_refused_and_touches_nothing(folder):
+def test_a_second_start_is_refused_without_changing_the_folder(folder):
     before = contents(folder)
     for work in (folder.check_new, lambda: folder.start({}, "", ("c",))):
         with pytest.raises(InputError, match="--resume"):
@@ -68,7 +68,7 @@ def test_a_history_that_is_ahead_is_cut(folder):
     assert folder.resume(CONFIG, RECIPE)[1] == HISTORY[:2]
 
 
-def test_nothing_to_resume(tmp_path):
+def test_a_missing_run_cannot_be_resumed(tmp_path):
     with pytest.raises(InputError, match="nowhere: no run to resume here"):
         RunFolder(tmp_path / "nowhere").resume(CONFIG, RECIPE)
 
@@ -89,7 +89,7 @@ def test_another_recipe_is_named(folder, changed, words):
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"PK no zip", lambda b: b"?"])
-def test_a_damaged_state_is_refused_in_words(folder, damage):
+def test_a_damaged_state_is_refused(folder, damage):
     folder.keep(STATE, HISTORY[:2])
     path = folder.path / "state.npz"
     path.write_bytes(damage(path.read_bytes()))
@@ -97,7 +97,7 @@ def test_a_damaged_state_is_refused_in_words(folder, damage):
         folder.resume(CONFIG, RECIPE)
 
 
-def test_a_damaged_history_is_refused_in_words(folder):
+def test_a_damaged_history_is_refused(folder):
     (folder.path / "history.json").write_text(json.dumps(HISTORY)[:-5])
     with pytest.raises(InputError, match="no run to resume here"):
         folder.resume(CONFIG, RECIPE)

@@ -22,18 +22,18 @@ def test_coarse_class_of_the_first_label():
     assert scores.score(LOGITS, TRUTH, ["x", "y", "z"]).coarse == 2
 
 
-def test_in_five_counts_ranks_and_keeps_the_order_of_equal_logits():
+def test_top_5_keeps_the_order_of_equal_logits():
     logits = np.zeros((7, 7), np.float32)
     logits[:, 6] = 1
     assert scores.score(logits, np.arange(7)).in_five == 5  # labels 6, 0, 1, 2, 3
     assert scores.score(logits, np.arange(7)).right == 1
 
 
-def test_of_equal_logits_the_first_label_counts():
+def test_the_first_label_wins_ties():
     assert scores.first_labels(np.array([[1, 1, 0], [0, 2, 2]], np.float32)).tolist() == [0, 1]
 
 
-def test_json_has_shares_and_only_what_is_there():
+def test_json_has_shares_of_the_classes_in_the_data():
     score = scores.score(LOGITS[:3], TRUTH[:3], ["x", "x", "y"]).as_json(LABELS)
     assert score["top1"] == pytest.approx(2 / 3)
     assert score["top5"] is None
@@ -57,7 +57,7 @@ def test_net_loss_in_points():
     assert (score["net_loss_pictures"], score["net_loss_points"], score["agreement"]) == (1, 25.0, 0.75)
 
 
-def test_logit_errors_leave_out_what_all_classes_share():
+def test_logit_errors_exclude_a_common_offset():
     moved = LOGITS + np.array([[7], [0], [-1], [0]], np.float32)
     score = scores.compare(moved, LOGITS, TRUTH)
     assert score.largest_error == pytest.approx(0, abs=1e-6)

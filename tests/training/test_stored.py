@@ -53,8 +53,8 @@ def test_bfloat16():
     x = ops.cast(values(), "bfloat16")
     y = Stored(dtype="bfloat16")(x)
     assert keras.backend.standardize_dtype(y.dtype) == "bfloat16"
-    wide = np.asarray(ops.cast(x, "float32"))
-    expected = ops.cast(np.round(wide * 255) / np.float32(255), "bfloat16")
+    full = np.asarray(ops.cast(x, "float32"))
+    expected = ops.cast(np.round(full * 255) / np.float32(255), "bfloat16")
     assert np.abs(np.asarray(ops.cast(y, "float32")) - np.asarray(ops.cast(expected, "float32"))).max() < 2**-8
     assert np.mean(np.asarray(ops.cast(ops.equal(y, expected), "float32"))) > 0.99
 
@@ -70,8 +70,8 @@ def test_noise_is_within_bounds_and_ends():
     x = np.random.default_rng(0).random((16, 4, 4, 3), np.float32)
     with noisy(model, 2.0):
         difference = np.asarray(model(x)) - 2 * x
-    most = 2 * (2 * STEP) + 2 * (2 * STEP)  # the network doubles the first layer's noise
-    assert 0.7 * most < np.abs(difference).max() <= most + 1e-6 and abs(difference.mean()) < 0.1 * most
+    bound = 2 * (2 * STEP) + 2 * (2 * STEP)  # the network doubles the first layer's noise
+    assert 0.7 * bound < np.abs(difference).max() <= bound + 1e-6 and abs(difference.mean()) < 0.1 * bound
     assert np.allclose(np.asarray(model(x)), 2 * x)
 
 
@@ -94,7 +94,7 @@ def test_noise_is_that_of_its_seed_and_epoch(seed):
             return np.asarray(model(x)), np.asarray(model(x))
 
     first, second = noise(seed, 3)
-    again, _ = noise(seed, 3)
-    assert np.array_equal(first, again) and not np.array_equal(first, second)
+    repeated, _ = noise(seed, 3)
+    assert np.array_equal(first, repeated) and not np.array_equal(first, second)
     for other in (noise(seed, 4), noise(seed - 1, 3)):
         assert not np.array_equal(first, other[0])

@@ -34,8 +34,8 @@ def test_the_text_of_an_activation_parses_to_the_same_function(text: str) -> Non
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_values_are_in_the_range_and_near_its_bounds(text: str) -> None:
-    far = np.array([-1e5, -500.0, 500.0, 1e5])  # far enough for roots and logarithms
-    function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 28_001), far]))
+    extremes = np.array([-1e5, -500.0, 500.0, 1e5])  # far enough for roots and logarithms
+    function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 28_001), extremes]))
     assert y.min() >= function.low - 1e-12 and y.max() <= function.high + 1e-12
     assert y.min() == pytest.approx(function.low, abs=0.02) if math.isfinite(function.low) else y.min() < -3.0
     assert y.max() == pytest.approx(function.high, abs=0.02) if math.isfinite(function.high) else y.max() > 9.0
@@ -65,14 +65,14 @@ def test_the_range_on_an_interval_is_exact(text: str, low: float, width: float) 
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_it_computes_in_the_type_of_its_argument(text: str) -> None:
+def test_results_have_the_type_of_the_argument(text: str) -> None:
     single = at(text, X.astype(np.float32))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, at(text, X.astype(np.float32).astype(np.float64)), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_weights_may_scale_is_scaled_alike(text: str) -> None:
+def test_homogeneous_activations_scale_with_their_input(text: str) -> None:
     if activation(text).scales:
         np.testing.assert_allclose(at(text, 3.0 * X), 3.0 * at(text, X), rtol=1e-12)
 
@@ -135,7 +135,7 @@ def test_values_by_their_formulas(text: str, value: float) -> None:
         ("wave", r"no activation is called 'wave'; there are: absolute, at_least\(LOW\)"),
     ],
 )
-def test_what_is_no_activation_is_refused(text: str, message: str) -> None:
+def test_invalid_activations_are_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         activation(text)
 

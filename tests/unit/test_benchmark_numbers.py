@@ -69,6 +69,6 @@ def test_rows_of_a_table_are_flat() -> None:
     ]
 
 
-def test_where_nobody_counts_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_proc_peak_rss_is_that_of_getrusage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "_text", lambda path: "")
     assert machine.peak_rss() == 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

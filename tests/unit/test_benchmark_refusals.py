@@ -57,7 +57,7 @@ def test_a_plot_without_matplotlib(capsys: Capture, monkeypatch: pytest.MonkeyPa
         (json.dumps({**saved_result(), "model": None}).encode(), "damaged: model.file is not a text"),
     ],
 )
-def test_files_that_are_no_results(capsys: Capture, tmp_path: Path, content: bytes, wording: str) -> None:
+def test_files_without_a_result_are_refused(capsys: Capture, tmp_path: Path, content: bytes, wording: str) -> None:
     wrong, good = tmp_path / "wrong.json", written(tmp_path / "good.json", saved_result())
     wrong.write_bytes(content)
     message = refused(capsys, ["benchmark", "--compare", good, wrong])
@@ -66,7 +66,7 @@ def test_files_that_are_no_results(capsys: Capture, tmp_path: Path, content: byt
     assert "glsl-infer benchmark --json > FILE.json" in message
 
 
-def test_a_folder_is_no_result(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a folder, not a saved result"):
         result.read(tmp_path)
 

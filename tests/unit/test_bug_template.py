@@ -16,7 +16,7 @@ FORM: dict[str, Any] = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/bug.yml").
 FIELDS = {field["id"]: field for field in FORM["body"] if field["type"] != "markdown"}
 
 
-def test_its_form_is_that_of_github() -> None:
+def test_the_form_has_the_fields_of_github() -> None:
     assert {"name", "description", "body"} <= set(FORM)
     for field in FORM["body"]:
         assert field["type"] in ("markdown", "textarea", "input")

@@ -61,7 +61,7 @@ def test_another_profile_is_refused(tmp_path: Path, good: bytes) -> None:
     ],
     ids=lambda text: text[:30].decode("latin-1"),
 )
-def test_manifests_that_are_none(tmp_path: Path, good: bytes, text: bytes) -> None:
+def test_invalid_manifests_are_refused(tmp_path: Path, good: bytes, text: bytes) -> None:
     assert "manifest" in refusal(zipped(tmp_path / "m.glslnn", {**members_of(good, tmp_path), "manifest.json": text}))
 
 
@@ -89,7 +89,7 @@ def test_text_that_is_half_a_surrogate_pair(tmp_path: Path, good: bytes) -> None
     refusal(zipped(tmp_path / "half.glslnn", {**members, "manifest.json": changed}))
 
 
-def test_labels_that_are_no_text(tmp_path: Path, good: bytes) -> None:
+def test_labels_in_invalid_utf8_are_refused(tmp_path: Path, good: bytes) -> None:
     members = rehashed(members_of(good, tmp_path), {"labels.txt": b"a\n\xff\xfe\nc\n"})
     assert "not UTF-8" in refusal(zipped(tmp_path / "labels.glslnn", members))
 

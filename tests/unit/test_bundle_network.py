@@ -109,7 +109,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_refused(name: str) -> None:
+def test_each_broken_rule_is_refused(name: str) -> None:
     change, message = BROKEN[name]
     with pytest.raises(BundleError, match=message) as caught:
         network.check(change(GOOD), BUNDLE.manifest, SIZES)
@@ -187,11 +187,11 @@ def test_every_name_and_number_of_a_graph_is_checked(tmp_path: Path) -> None:
     ],
     ids=lambda text: text[:30].decode("latin-1"),
 )
-def test_graphs_that_are_none(tmp_path: Path, text: bytes) -> None:
+def test_invalid_graphs_are_refused(tmp_path: Path, text: bytes) -> None:
     bundle = with_graph(tmp_path, tiny.tiny_members(), text)
-    for ask in (lambda: bundle.network, lambda: bundle.graph, lambda: bundle.values):
+    for read in (lambda: bundle.network, lambda: bundle.graph, lambda: bundle.values):
         with pytest.raises(BundleError, match=r"graph\.glslnn: graph") as caught:
-            ask()
+            read()
         assert "\n" not in str(caught.value)
 
 

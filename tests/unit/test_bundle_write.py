@@ -111,7 +111,7 @@ def test_only_line_feeds_end_a_label() -> None:
     assert bundles.split_labels("") == ()
 
 
-def test_writing_replaces_a_file_and_leaves_nothing_else(tmp_path: Path, good: bytes) -> None:
+def test_writing_replaces_a_file_and_leaves_no_others(tmp_path: Path, good: bytes) -> None:
     (tmp_path / "tiny.glslnn").write_bytes(b"old")
     assert tiny.write_tiny(tmp_path).read_bytes() == good
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.glslnn"]
@@ -176,12 +176,12 @@ def files_of(folder: Path) -> list[tuple[str, bytes]]:
     return [(path.name, path.read_bytes()) for path in folder.iterdir()]
 
 
-def test_what_is_read_back_is_what_is_written_anyway(tmp_path: Path, good: bytes) -> None:
+def test_read_back_writes_the_same_bytes(tmp_path: Path, good: bytes) -> None:
     bundles.write(tiny.tiny_bundle(), tmp_path / "tiny.glslnn", read_back=True)
     assert files_of(tmp_path) == [("tiny.glslnn", good)]
 
 
-def test_a_file_that_no_reader_takes_replaces_none(tmp_path: Path) -> None:
+def test_an_unreadable_bundle_does_not_replace_a_file(tmp_path: Path) -> None:
     bundle = tiny.tiny_bundle()
     damaged = Bundle(bundle.manifest, {**bundle.members, "labels.txt": b"other\n"})
     path = tmp_path / "tiny.glslnn"

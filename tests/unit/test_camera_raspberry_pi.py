@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from picamera_stand_in import OFFSET, STRIDE, Picamera, contents
+from fake_picamera import OFFSET, STRIDE, Picamera, contents
 
 from glsl_infer import DmaBuf
 from glsl_infer.errors import ImageError, InputError, RunError
@@ -46,8 +46,8 @@ def test_dma_bufs_have_the_pixels_until_they_are_closed(picamera2: Picamera) -> 
             (plane,) = frame.picture.planes
             assert (plane.offset, plane.stride) == (OFFSET, STRIDE)
             np.testing.assert_array_equal(frame.pixels(), PICTURES[index % 3])
-            there = contents(plane.fd, plane.offset, plane.stride, 640, 480)
-            np.testing.assert_array_equal(there[..., :3], PICTURES[index % 3])
+            stored = contents(plane.fd, plane.offset, plane.stride, 640, 480)
+            np.testing.assert_array_equal(stored[..., :3], PICTURES[index % 3])
         with pytest.raises(ValueError, match="has been closed"):
             frame.pixels()
     frames.close()
@@ -76,11 +76,11 @@ def test_the_camera_is_closed_with_its_last_open_frame(picamera2: Picamera) -> N
     assert picamera2.over()
 
 
-@pytest.mark.parametrize("way", [raspberry_pi.copied, raspberry_pi.shared])
-def test_an_unplugged_camera_is_reported(way: object) -> None:
+@pytest.mark.parametrize("source", [raspberry_pi.copied, raspberry_pi.shared])
+def test_an_unplugged_camera_is_reported(source: object) -> None:
     picamera2 = Picamera(PICTURES, left=2)
-    assert callable(way)
-    frames = way(picamera2)
+    assert callable(source)
+    frames = source(picamera2)
     next(frames).close()
     last = next(frames)
     with pytest.raises(RunError, match=r"gives no more frames \(the cable\); was it unplugged"):
@@ -90,12 +90,12 @@ def test_an_unplugged_camera_is_reported(way: object) -> None:
     picamera2.close()
 
 
-@pytest.mark.parametrize("way", [raspberry_pi.copied, raspberry_pi.shared])
-def test_a_camera_that_cannot_be_opened_is_reported(way: object) -> None:
+@pytest.mark.parametrize("source", [raspberry_pi.copied, raspberry_pi.shared])
+def test_a_camera_that_cannot_be_opened_is_reported(source: object) -> None:
     picamera2 = Picamera(PICTURES, broken=True)
-    assert callable(way)
+    assert callable(source)
     with pytest.raises(InputError, match=r"the camera cannot be opened \(no camera is plugged in\)"):
-        next(way(picamera2))
+        next(source(picamera2))
     assert [camera.closed for camera in picamera2.cameras] == [1]
     picamera2.close()
 

@@ -73,7 +73,7 @@ def test_closing_gives_the_camera_back() -> None:
     assert not latest._thread.is_alive()
 
 
-def test_what_is_no_source(tmp_path: Path) -> None:
+def test_invalid_sources_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in (tmp_path / "pipe", tmp_path / "none", "a" * 300, ""):
         with pytest.raises(InputError, match="--source"):
@@ -109,7 +109,7 @@ def test_every_frame_of_a_film_in_order(tmp_path: Path) -> None:
         assert np.abs(item.pixels().mean(axis=(0, 1)) - colour).max() < 12  # the tolerance of the codec
 
 
-def test_what_is_no_film(tmp_path: Path) -> None:
+def test_unreadable_films_are_refused(tmp_path: Path) -> None:
     text = tmp_path / "film.mp4"
     text.write_bytes(b"no film at all")
     cut = write_film(tmp_path / "cut.mp4", [(1, 2, 3)] * 5)
@@ -119,7 +119,7 @@ def test_what_is_no_film(tmp_path: Path) -> None:
             list(open_source(str(path)).frames)
 
 
-def test_a_device_that_is_no_camera() -> None:
+def test_a_device_other_than_a_camera_is_refused() -> None:
     with pytest.raises(InputError, match="/dev/null: the camera cannot be opened"):
         list(open_source("/dev/null").frames)
 

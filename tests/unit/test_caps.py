@@ -23,9 +23,9 @@ from glsl_infer.errors import BundleError
 SIZES = {name: len(data) for name, data in tiny.tiny_bundle().members.items()}
 
 
-@pytest.mark.parametrize("what", TOO_MUCH)
-def test_manifests_beyond_a_limit_are_refused(what: str) -> None:
-    manifest, message = TOO_MUCH[what]
+@pytest.mark.parametrize("excess", TOO_MUCH)
+def test_manifests_beyond_a_limit_are_refused(excess: str) -> None:
+    manifest, message = TOO_MUCH[excess]
     with pytest.raises(BundleError, match=message):
         check(manifest, SIZES)
 

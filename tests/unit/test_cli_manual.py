@@ -34,7 +34,7 @@ def test_every_command_has_its_page_and_every_option_is_in_it(folder: Path) -> N
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
-def test_groff_finds_nothing_wrong(folder: Path) -> None:
+def test_groff_reports_no_warnings(folder: Path) -> None:
     done = subprocess.run(
         ["groff", "-man", "-Tutf8", "-ww", "-rCHECKSTYLE=3", "-b", *sorted(folder.iterdir())],
         capture_output=True,

@@ -24,7 +24,7 @@ CALIBRATED = re.compile(r"ranges-\w+\.glslnn")
 
 
 @pytest.mark.slow
-def test_the_folder_is_what_the_script_writes() -> None:
+def test_the_folder_equals_the_output_of_its_script() -> None:
     files = conformance.files()
     assert sorted(files) == sorted(path.name for path in conformance.FOLDER.iterdir())
     stored = {name: (conformance.FOLDER / name).read_bytes() for name in files}
@@ -49,7 +49,7 @@ def alike(first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
-def test_it_is_small() -> None:
+def test_the_corpus_is_smaller_than_2_5_mib() -> None:
     assert sum(path.stat().st_size for path in conformance.FOLDER.iterdir()) < 5 << 19
 
 

@@ -148,7 +148,7 @@ def test_psroi_align_reads_the_channels_of_each_bin() -> None:
     assert cpu.compute(subject, [rows, np.array([[0, 0, 4, 4]], np.float32)]).reshape(-1).tolist() == [1.0]
 
 
-def test_proposals_move_anchors_and_drop_what_overlaps() -> None:
+def test_proposals_move_anchors_and_suppress_overlaps() -> None:
     attrs = {"anchors": (-2.0, -2.0, 2.0, 2.0), "stride": 4.0, "picture": (8, 8), "most": 3, "least_side": 2.0}
     scores = np.array([0.1, 0.9, 0.8, 0.7], np.float32).reshape(2, 2, 1)
     deltas = np.zeros((2, 2, 4), np.float32)
@@ -168,7 +168,9 @@ def test_sequences_go_both_ways() -> None:
     cell = [np.tanh(1) / 2, np.tanh(1) / 4 + np.tanh(2) / 2]
     assert np.allclose(cpu.compute(layer, [x]).reshape(-1), np.tanh(cell) / 2)
     weights = {"kernel": [[[0, 0, 1]]], "recurrent": [[[0, 0, 1]]], "recurrent_bias": [[0, 0, 1]]}
-    before, after = (cpu.compute(node("gru", {"reset_after": late}, 1, **weights), [x]).reshape(-1) for late in (0, 1))
+    before, after = (
+        cpu.compute(node("gru", {"reset_after": reset_after}, 1, **weights), [x]).reshape(-1) for reset_after in (0, 1)
+    )
     assert np.allclose(before, [np.tanh(2) / 2, np.tanh(2) / 4 + np.tanh(3 + np.tanh(2) / 4) / 2])
     first = np.tanh(1.5) / 2
     assert np.allclose(after, [first, first / 2 + np.tanh(2 + (first + 1) / 2) / 2])
@@ -185,13 +187,13 @@ def test_grid_sample_reads_between_pixels_and_outside() -> None:
 def test_detections_are_sorted_and_end_in_zeros() -> None:
     anchors = [[0.5, 0.5, 1, 1], [0.5, 0.5, 1, 1], [2.5, 2.5, 1, 1]]
     attrs = {"classes": 2, "most": 3, "least_score": 0.2}
-    moved = np.zeros((3, 4), np.float32)
-    moved[2] = [10, 0, 5 * np.log(2), 0]  # a height down, and twice as high
+    deltas = np.zeros((3, 4), np.float32)
+    deltas[2] = [10, 0, 5 * np.log(2), 0]  # a height down, and twice as high
     scores = np.array([[0, 0.6, 0.5], [0.9, 0.1, 0.7], [0.9, 0.3, 0.1]], np.float32)
-    result = cpu.compute(node("detections", attrs, 2, anchors=anchors), [moved, scores])
+    result = cpu.compute(node("detections", attrs, 2, anchors=anchors), [deltas, scores])
     expected = [[0, 0, 1, 1, 1, 0.7, 1], [2.5, 2, 4.5, 3, 0, 0.3, 1], [0] * 7]
     assert np.allclose(result, expected, atol=1e-6)
-    each = cpu.compute(node("detections", {**attrs, "each_class": True}, 2, anchors=anchors), [moved, scores])
+    each = cpu.compute(node("detections", {**attrs, "each_class": True}, 2, anchors=anchors), [deltas, scores])
     assert np.allclose(each[:, 4:], [[1, 0.7, 1], [0, 0.6, 1], [0, 0.3, 1]])
 
 
@@ -242,10 +244,10 @@ def test_invalid_shapes_and_attributes_are_refused(
 
 
 def test_moved_operators_do_the_same() -> None:
-    moved = ops.get("cpu:max_pool")
+    operator = ops.get("cpu:max_pool")
     node = Node("n", "cpu:max_pool", ("a",), {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)})
     x = np.arange(16, dtype=np.float32).reshape(4, 4, 1)
-    assert moved.on_cpu and moved.shape(node, [(4, 4, 1)]) == (2, 2, 1)
+    assert operator.on_cpu and operator.shape(node, [(4, 4, 1)]) == (2, 2, 1)
     assert cpu.compute(node, [x]).reshape(-1).tolist() == [5, 7, 13, 15]
 
 

@@ -53,7 +53,7 @@ def test_the_cpu_may_begin() -> None:
     assert [kind for kind, _ in cut(branches(), "a", "b", "c")] == ["cpu", "gpu"]
 
 
-def test_what_has_no_weights_stays_between_cpu_layers() -> None:
+def test_layers_without_weights_stay_between_cpu_layers() -> None:
     assert cut(branches(), "s", "t", "d", "pool", "dense") == [
         ("gpu", ("a", "b", "c")),
         ("cpu", ("s", "t", "sum", "peak", "d", "pool", "dense")),
@@ -61,7 +61,7 @@ def test_what_has_no_weights_stays_between_cpu_layers() -> None:
 
 
 @pytest.mark.parametrize(("filters", "groups", "stays"), [(4, 4, True), (4, 1, False)])
-def test_what_only_scales_stays_between_cpu_layers(filters: int, groups: int, stays: bool) -> None:
+def test_scaling_convolutions_stay_between_cpu_layers(filters: int, groups: int, stays: bool) -> None:
     body = [
         input_node(8),
         conv_node(RNG, "a", ("image",), 3, 4),
@@ -108,7 +108,7 @@ def test_an_unknown_range_needs_images() -> None:
     assert len(built.parts) == 3
 
 
-def test_what_lowering_refuses_goes_to_the_cpu() -> None:
+def test_layers_that_lowering_refuses_go_to_the_cpu() -> None:
     wide = Node("wide", "resize", ("c",), {"size": (6, 2100), "method": "nearest", "convention": "half_pixel"})
     graph = Graph("m", [input_node(6), conv_node(RNG, "c", ("image",), 3, 4), wide], "wide")
     assert cpu_layers(graph) == ("wide",)

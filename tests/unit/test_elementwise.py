@@ -36,7 +36,7 @@ def test_bounds_contain_all_results(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["squared_difference", "divide", "modulo", "cos"])
-def test_ends_of_intervals_are_no_bounds_of_other_functions(name: str) -> None:
+def test_bounds_at_interval_ends_fail_for_other_functions(name: str) -> None:
     row, operands = ROWS[name]
     assert exceeds_bounds(replace(row, interval=monotone), operands)
 

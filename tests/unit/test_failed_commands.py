@@ -24,7 +24,7 @@ def test_hang():
 
 
 @pytest.mark.slow
-def test_what_a_failed_command_printed_is_in_the_report(tmp_path: Path) -> None:
+def test_output_of_a_failed_command_is_in_the_report(tmp_path: Path) -> None:
     """For a crash, the report has the Python stack, too: tests/conftest.py enables that."""
     (tmp_path / "test_it.py").write_text(A_TEST)
     command = [sys.executable, "-m", "pytest", "-p", "failed_commands", "-p", "no:cacheprovider", str(tmp_path)]

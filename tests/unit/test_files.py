@@ -80,15 +80,15 @@ def test_standard_output_is_refused_with_advice(tmp_path: Path) -> None:
             files.output_file(f"/proc/self/fd/{file.fileno()}")
 
 
-@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("write", [files.write_text, write_by_path])
 def test_a_link_stays_and_its_target_is_replaced(
-    tmp_path: Path, there: bool, write: Callable[[Path, str], None]
+    tmp_path: Path, exists: bool, write: Callable[[Path, str], None]
 ) -> None:
     folder, link = tmp_path / "folder", tmp_path / "link.txt"
     folder.mkdir()
     target = folder / "target.txt"
-    if there:
+    if exists:
         target.write_text("old")
     link.symlink_to("folder/target.txt")
     write(link, "new")
@@ -122,7 +122,7 @@ def test_a_link_in_the_way_of_a_temporary_is_not_followed(tmp_path: Path) -> Non
     assert (victim.read_text(), (tmp_path / "out.txt").read_text()) == ("mine", "text")
 
 
-def test_two_at_once_share_nothing(tmp_path: Path) -> None:
+def test_concurrent_writes_use_separate_temporary_files(tmp_path: Path) -> None:
     with files.writing(tmp_path / "out") as a, files.writing(tmp_path / "out") as b:
         a.write(b"aaaa")
         b.write(b"b")
@@ -130,7 +130,7 @@ def test_two_at_once_share_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_what_was_opened_is_what_is_written(tmp_path: Path) -> None:
+def test_a_temporary_file_replaced_by_a_link_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
     with pytest.raises(RuntimeError), files.writing(tmp_path / "out") as file:

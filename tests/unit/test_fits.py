@@ -140,7 +140,7 @@ def test_powers_of_two_are_pillow_s_reduce(factors: tuple[int, int]) -> None:
     np.testing.assert_array_equal(preprocess.load(pixels, (6, 8), fit=STRETCH), np.asarray(expected))
 
 
-def test_bands_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fits_in_bands_equal_those_of_the_entire_image(monkeypatch: pytest.MonkeyPatch) -> None:
     pixels = noise(61, 83)
     expected = [preprocess.load(pixels, (20, 70), fit=fit) for fit in FITS]
     monkeypatch.setattr(scaling, "_BAND", 300)
@@ -160,7 +160,7 @@ def test_grey_is_made_of_colours_before_they_are_scaled() -> None:
     np.testing.assert_array_equal(smaller, slowly(grey.astype(np.uint8)[..., None], STRETCH, 2, 3))
 
 
-def test_grey_stays_as_it_is() -> None:
+def test_grey_of_the_right_size_is_unchanged() -> None:
     grey = noise(5, 5)[..., 0]
     np.testing.assert_array_equal(preprocess.load(grey, 5, channels=1)[..., 0], grey)
 

@@ -37,7 +37,7 @@ def test_splitting_changes_float_results_by_the_weights_rounding_only(channels: 
 
 @given(st.integers(1, 300), st.integers(1, 9), st.integers(0, 99))
 @settings(max_examples=20)
-def test_bounds_hold_and_nothing_saturates(channels: int, classes: int, seed: int) -> None:
+def test_values_are_within_bounds_that_do_not_saturate(channels: int, classes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     prepared = prepare(network(rng, channels, classes, activation=str(rng.choice([PLS, "linear"]))))
     graph, choices = prepared.graph, prepared.scales
@@ -96,7 +96,7 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     assert {(scale.scale, scale.by) for scale in stored} == {(2.0**-6, "ranges")}
 
 
-def test_each_picture_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_calibration_image_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Layers with coarse bounds need all images and others the first few, but each image runs once."""
     rng = np.random.default_rng(7)
     graph, seen, run = prepare(network(rng, 192, 5, weight=40.0)).graph, pictures(rng, 8), []

@@ -25,7 +25,7 @@ from glsl_infer.errors import InputError
         ("m.xyz", "not a model file that glsl-infer can read"),
     ],
 )
-def test_it_is_called_by_its_name(name: str, message: str, tmp_path: Path) -> None:
+def test_foreign_formats_are_named(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"some bytes")
     with pytest.raises(InputError, match=message):
         importers.survey(tmp_path / name)

@@ -41,10 +41,10 @@ def test_counts_of_the_compiler_replace_the_estimate() -> None:
     groups = sum(-(-quad.width * quad.height // 16) for entry in bundle.manifest.passes for quad in entry.quads)
     assert forecast.computing == pytest.approx(1e3 * 1200 * groups * 4 / 12 / 250e6)
     assert forecast.compiled == 1.0 and "estimated with its compiler" in str(forecast)
-    some = foresight.foresee(bundle, {first_pass.program: shader})
-    assert 0.0 < some.compiled < 1.0 and "% of it with its compiler" in str(some)
+    partial = foresight.foresee(bundle, {first_pass.program: shader})
+    assert 0.0 < partial.compiled < 1.0 and "% of it with its compiler" in str(partial)
     assert foresight.together([forecast]) == forecast
-    assert foresight.together([forecast, some]).draws == 2 * forecast.draws
+    assert foresight.together([forecast, partial]).draws == 2 * forecast.draws
 
 
 def test_absurd_estimates_name_the_layer() -> None:

@@ -44,7 +44,7 @@ def mirrored(padding: tuple[int, int, int, int]) -> Node:
         ([input_node(4), mirrored((0, 0, -1, 0))], "'m': padding of"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(nodes: list[Node], message: str) -> None:
+def test_inconsistent_nodes_are_refused_by_name(nodes: list[Node], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         graph(*nodes)
 

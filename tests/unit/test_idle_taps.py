@@ -57,7 +57,7 @@ def test_the_output_stays(size: int, kernel: int, dilation: int, padding: Paddin
 @pytest.mark.parametrize(
     "size, dilation, left, gutter", [(16, 18, 1, 0), (33, 18, 3, 18), (18, 18, 1, 0), (19, 18, 3, 18)]
 )
-def test_same_padding_keeps_what_meets_the_map(size: int, dilation: int, left: int, gutter: int) -> None:
+def test_same_padding_keeps_taps_inside_the_map(size: int, dilation: int, left: int, gutter: int) -> None:
     graph = leave_out_idle_taps(convolution(size, 3, (dilation, dilation), (dilation,) * 4))
     assert graph.by_name["n"].weights["kernel"].shape[:2] == (left, left)
     assert gutters(graph)["image"] == gutter

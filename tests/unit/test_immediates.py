@@ -12,10 +12,10 @@ POWERS = [2.0**exponent for exponent in range(-8, 8)]
 
 def test_powers_of_two_move_by_one_float_away_from_zero() -> None:
     numbers = np.array([POWERS, np.negative(POWERS)], np.float32)
-    moved = streamed(numbers)
-    assert moved.dtype == np.float32
-    assert (np.abs(moved) > np.abs(numbers)).all()
-    assert (np.nextafter(moved, np.float32(0.0)) == numbers).all()
+    shifted = streamed(numbers)
+    assert shifted.dtype == np.float32
+    assert (np.abs(shifted) > np.abs(numbers)).all()
+    assert (np.nextafter(shifted, np.float32(0.0)) == numbers).all()
 
 
 def test_all_other_numbers_stay() -> None:

@@ -31,9 +31,9 @@ FLOATS = np.arange(100.0, dtype="<f4")
 
 def values(first: int) -> dict[str, UniformValue]:
     """Return values that differ for each ``first``."""
-    one = float(first)
+    value = float(first)
     array = Slice("floats", first, 12)
-    return {"source_texel": (one, 0.5), "weights": array, "late": (one,), "cut_bias": (one, 2.0, 3.0, 4.0)}
+    return {"source_texel": (value, 0.5), "weights": array, "late": (value,), "cut_bias": (value, 2.0, 3.0, 4.0)}
 
 
 def bundle(*draws: Mapping[str, UniformValue], text: str = TEXT, programs: int = 1) -> Bundle:
@@ -94,12 +94,12 @@ def test_a_name_with_another_use_stays(line: str) -> None:
     assert [entry.uniforms["late"] for entry in after.manifest.passes] == [(0.0,), (5.0,)]
 
 
-@pytest.mark.parametrize("what", ["equal draws", "one uniform", "a shader of two programs", "the name"])
-def test_nothing_to_join(what: str) -> None:
-    second = {"one uniform": {**values(0), "late": (9.0,)}}.get(what, values(5))
+@pytest.mark.parametrize("case", ["equal draws", "one uniform", "a shader of two programs", "the name"])
+def test_bundles_without_joinable_uniforms_are_unchanged(case: str) -> None:
+    second = {"one uniform": {**values(0), "late": (9.0,)}}.get(case, values(5))
     before = {
         "equal draws": lambda: bundle(values(0), values(0)),
         "a shader of two programs": lambda: bundle(values(0), values(0), second, second, programs=2),
         "the name": lambda: bundle(values(0), second, text=TEXT.replace("LATE", UNIFORM)),
-    }.get(what, lambda: bundle(values(0), second))()
+    }.get(case, lambda: bundle(values(0), second))()
     assert joined(before) is before

@@ -59,7 +59,7 @@ def test_numbers_of_an_input(text: str, tmp_path: Path) -> None:
         read_input(tmp_path / "in.json", entry if entry.kind != "picture" else _numbers(entry))
 
 
-def test_results_that_are_no_numbers_are_still_json() -> None:
+def test_nan_and_infinity_become_null() -> None:
     """A CPU part can output NaN, which only Python's JSON reader accepts."""
     for result in (np.array([[1.5, np.nan], [-np.inf, 0]], np.float32), np.array(np.nan), np.array([1.0, 2.0])):
         text = json.dumps(as_json({"a": result}), allow_nan=False)

@@ -46,7 +46,7 @@ def test_bars_are_as_long_as_probabilities(pillow: str, scale: float) -> None:
         assert abs(length - value * lengths[0]) <= 4
 
 
-def test_only_what_fits_is_drawn(pillow: str) -> None:
+def test_the_panel_is_within_the_height(pillow: str) -> None:
     many = [Prediction("label", 0.1, index) for index in range(100)]
     for height in (30, 50, 100, 500):
         panel = label_panel.draw(many, 300, height)
@@ -79,7 +79,7 @@ def test_odd_text_in_older_pillows(monkeypatch: pytest.MonkeyPatch) -> None:
         assert label_panel.draw([Prediction(text, 0.5, 0)], 300, 100) is not None
 
 
-def test_accents_are_left_out_where_the_font_has_none() -> None:
+def test_accents_are_dropped_for_fonts_without_them() -> None:
     with_accents, without = (label_panel.draw([Prediction(text, 0.5, 0)], 300, 100) for text in ("café", "cafe"))
     assert with_accents is not None
     assert with_accents == without

@@ -29,7 +29,7 @@ def test_tiles_keep_their_distance(height: int, width: int, tiles: int, gutter: 
         assert used.max() == 1
 
 
-def test_what_does_not_fit_one_texture_is_spread_evenly() -> None:
+def test_maps_larger_than_a_texture_are_spread_evenly() -> None:
     assert place("t", MAX_TEXTURE_SIZE + 1, 1, 1, 0, "atlas") is None
     four = place("t", 1000, 1000, 4, 1, "atlas")
     assert four is not None and [name for name, _, _ in four.textures] == ["t"]

@@ -9,7 +9,7 @@ from pages import ROOT
 
 
 @pytest.mark.parametrize("folder", ["web", "web/tfjs"])
-def test_they_name_no_registry(folder: str) -> None:
+def test_lock_files_have_hashes_and_no_registry(folder: str) -> None:
     lock = json.loads((ROOT / folder / "package-lock.json").read_text("utf-8"))
     packages = {name: package for name, package in lock["packages"].items() if name}
     assert packages

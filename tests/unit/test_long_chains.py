@@ -17,11 +17,11 @@ from glsl_infer.graph import Graph, Node
 LINEAR = {"activation": "linear"}
 
 
-def chain(what: str, length: int) -> Graph:
+def chain(content: str, length: int) -> Graph:
     """Return a chain of layers, all of which fold into earlier ones."""
     rng = np.random.default_rng(0)
     scaled = {"scales": (-1.0,), "offsets": (0.25,)}
-    if what == "vectors":
+    if content == "vectors":
         nodes = [
             input_node(4),
             Node("flat", "flatten", ("image",), {"scale": None}),
@@ -29,21 +29,21 @@ def chain(what: str, length: int) -> Graph:
         ]
     else:
         nodes = [input_node(4)]
-        if what != "picture":
+        if content != "picture":
             nodes.append(conv_node(rng, "0", ("image",), 3, 3, **LINEAR))
     for index in range(1, length):
         before = nodes[-1].name
-        if what in ("picture", "scales"):
+        if content in ("picture", "scales"):
             nodes.append(Node(str(index), "rescaling", (before,), scaled))
-        elif what == "vectors" or index % 2:
+        elif content == "vectors" or index % 2:
             nodes.append(Node(str(index), "activation", (before,), {"function": "relu"}))
         else:
             nodes.append(conv_node(rng, str(index), (before,), 3, 3, **LINEAR))
-    return Graph(what, nodes, nodes[-1].name)
+    return Graph(content, nodes, nodes[-1].name)
 
 
-@pytest.mark.parametrize("what", ["picture", "scales", "convolutions", "vectors"])
-def test_graphs_that_are_made(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("content", ["picture", "scales", "convolutions", "vectors"])
+def test_graphs_that_are_made(content: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Optimising a long chain creates as many graphs as a short one."""
     rebuilt: list[int] = []
     begin = Graph.__init__
@@ -52,7 +52,7 @@ def test_graphs_that_are_made(what: str, monkeypatch: pytest.MonkeyPatch) -> Non
         rebuilt[-1] += 1
         begin(self, *args, **kwargs)  # type: ignore[arg-type]
 
-    chains = [chain(what, length) for length in (8, 80)]
+    chains = [chain(content, length) for length in (8, 80)]
     monkeypatch.setattr(Graph, "__init__", counted)
     for each in chains:
         rebuilt.append(0)

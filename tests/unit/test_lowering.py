@@ -81,7 +81,7 @@ def test_gutters_are_as_wide_as_their_readers_need_even_through_a_shuffle() -> N
     assert gutters == {"image": 0, "plain": 0, "shuffled": 2, "shuffle": 2, "reader": 0}
 
 
-def test_layer_names_that_are_no_file_names() -> None:
+def test_layer_names_become_unique_file_names() -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(5), conv_node(rng, "block/conv:1", ("image",), 3, 4)]
     nodes.append(conv_node(rng, "block_conv_1", ("block/conv:1",), 4, 4))
@@ -122,7 +122,7 @@ def test_layer_names_that_are_no_file_names() -> None:
         ),
     ],
 )
-def test_what_shaders_cannot_do_is_refused_by_layer(nodes, message: str) -> None:
+def test_layers_beyond_the_shaders_limits_are_refused_by_name(nodes, message: str) -> None:
     rng = np.random.default_rng(0)
     body = [input_node(5), *nodes(rng)]
     channels = body[-1].weights["kernel"].shape[3] if body[-1].op == "conv2d" else 4
@@ -176,7 +176,7 @@ def test_a_network_may_end_in_a_map_a_vector_or_a_copy_of_the_picture() -> None:
         program(Graph("g", (between,), "image"))
 
 
-def test_one_layer_may_have_its_weights_elsewhere() -> None:
+def test_weights_modes_can_differ_by_layer() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(6), conv_node(rng, "first", ("image",), 3, 8), conv_node(rng, "second", ("first",), 8, 8)]
     graph = prepare(classifier(rng, body, 8)).graph
@@ -258,7 +258,7 @@ def test_padding_where_no_byte_is_0(node: Node, padding: int) -> None:
         program(classifier(rng, [image, node, padded], 4))
 
 
-def test_weights_that_are_no_numbers() -> None:
+def test_nan_weights_are_refused() -> None:
     rng = np.random.default_rng(0)
     node = conv_node(rng, "c", ("image",), 3, 4)
     node.weights["bias"][1] = np.nan  # type: ignore[index]

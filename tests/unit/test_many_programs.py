@@ -44,7 +44,7 @@ def test_too_many_constants_get_advice_on_longer_arrays(length: int, longer: int
     assert longer_array([replace(choice, slices=8)], length) is None
 
 
-def test_a_warning_names_what_a_driver_needs() -> None:
+def test_a_warning_names_the_required_uniform_vectors() -> None:
     def bundle(vectors: int) -> Any:
         return SimpleNamespace(manifest=SimpleNamespace(limits=SimpleNamespace(fragment_uniform_vectors=vectors)))
 

@@ -44,7 +44,7 @@ def test_a_texture_has_the_largest_width_and_height(sizes: list[tuple[int, int]]
     st.integers(1, 5),
     st.data(),
 )
-def test_every_texture_has_one_of_its_sizes_in_none_too_large(
+def test_every_tensor_has_one_of_its_sizes_in_a_texture_of_limited_size(
     choices: list[list[tuple[int, int]]], most_larger: int, data: st.DataObject
 ) -> None:
     alive = data.draw(lifetimes(len(choices)))
@@ -67,7 +67,7 @@ def test_an_output_never_shares_a_texture_with_its_inputs(method: str) -> None:
     assert plan.total == (24 if method == "naive" else 16)
 
 
-def test_in_order_of_execution_objects_grow_and_by_size_they_do_not() -> None:
+def test_greedy_plans_grow_objects_and_by_size_plans_do_not() -> None:
     sizes, alive = [2, 4, 3], [(0, 0), (1, 1), (1, 1)]
     assert memory.plan(sizes, alive, "greedy").objects == ((4,), (3,))
     assert memory.plan(sizes, alive, "by-size").objects == ((4,), (3,))

@@ -12,7 +12,7 @@ Lifetimes = list[tuple[int, int]]
 
 
 @given(problems(most=6))
-def test_the_cost_is_the_least_of_all_ways_to_hand_on(problem: tuple[list[int], Lifetimes]) -> None:
+def test_the_cost_is_the_minimum_over_all_assignments(problem: tuple[list[int], Lifetimes]) -> None:
     sizes, alive = problem
     plan, cost = minimum_cost_flow.plan(sizes, alive)
     assert cost == min(costs(sizes, alive))

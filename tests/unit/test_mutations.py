@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "scripts/bench/reliability"))
 import mutations
 
 
-def test_what_a_file_gets_is_the_same_for_the_next(tmp_path: Path) -> None:
+def test_a_mutation_does_not_depend_on_earlier_ones(tmp_path: Path) -> None:
     data = write_tiny(tmp_path).read_bytes()
     before = repr(mutations.HOSTILE_VALUES)
     files = [mutations.mutated((0, number), [data], ["manifest"]) for number in range(150)]

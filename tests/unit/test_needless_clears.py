@@ -55,7 +55,7 @@ LEFT, RIGHT, MIDDLE = (0, 0, 3, 4), (3, 0, 3, 4), (1, 1, 4, 2)
         ([("a", [[LEFT], [(0, 0, 4, 3)]])], [False]),  # as many texels as the target has, some of them twice
     ],
 )
-def test_by_what_was_drawn_before(jobs: list[Job], expected: list[bool]) -> None:
+def test_clears_without_effect_by_the_jobs_drawn_before(jobs: list[Job], expected: list[bool]) -> None:
     assert needless(jobs) == expected
 
 

@@ -21,7 +21,7 @@ def batch_norm(rng: np.random.Generator, name: str, source: str, channels: int) 
     return Node(name, "batch_norm", (source,), {"epsilon": 1e-3}, weights)
 
 
-def everything(seed: int) -> Graph:
+def network_for_all_steps(seed: int) -> Graph:
     """Return a network in which every step applies, with a case that the step must leave alone."""
     rng = np.random.default_rng(seed)
     linear = {"activation": "linear"}
@@ -64,19 +64,19 @@ def outputs(graph: Graph, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("step", optimize.STEPS, ids=lambda step: step.__name__)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_each_step_alone_changes_no_output(step: Callable[[Graph], Graph], seed: int) -> None:
-    graph = everything(seed)
+    graph = network_for_all_steps(seed)
     np.testing.assert_allclose(outputs(step(graph), seed), outputs(graph, seed), rtol=1e-4, atol=1e-4)
 
 
 def test_sigmoids_of_straight_pieces_get_their_numbers() -> None:
-    results = {node.name: node.attrs for node in optimize.sigmoids_as_pieces(everything(0)).nodes}
+    results = {node.name: node.attrs for node in optimize.sigmoids_as_pieces(network_for_all_steps(0)).nodes}
     assert results["alone-act"]["function"] == HARD_SIGMOID.name
     assert results["sum-act"]["function"] == SEVEN_PIECES.name == "piecewise_linear(0.05,0.125,1,0,0.25,2,0.2,0.3)"
     assert results["one"]["function"] == "sigmoid"
 
 
 def test_the_original_graph_is_left_alone() -> None:
-    graph = everything(0)
+    graph = network_for_all_steps(0)
     before = str(graph), graph.by_name["a"].weights["kernel"].copy()
     optimize.optimize(graph)
     assert str(graph) == before[0]
@@ -84,7 +84,7 @@ def test_the_original_graph_is_left_alone() -> None:
 
 
 def test_all_steps_together_keep_the_outputs() -> None:
-    graph = everything(2)
+    graph = network_for_all_steps(2)
     small = optimize.optimize(graph)
     np.testing.assert_allclose(outputs(small, 2), outputs(graph, 2), rtol=1e-4, atol=1e-4)
     assert [(node.name, node.op) for node in small.nodes] == [
@@ -110,8 +110,8 @@ def test_all_steps_together_keep_the_outputs() -> None:
     assert small.by_name["dense"].attrs["activation"] == "relu"
 
 
-def test_optimising_twice_changes_nothing_more() -> None:
-    once = optimize.optimize(everything(0))
+def test_optimising_is_idempotent() -> None:
+    once = optimize.optimize(network_for_all_steps(0))
     assert str(optimize.optimize(once)) == str(once)
 
 

@@ -217,7 +217,7 @@ def test_concatenations_are_views_where_slices_stay_whole(channels, op) -> None:
     assert checked(nodes).by_name["joined"].op == op
 
 
-def test_what_does_nothing_is_dropped() -> None:
+def test_layers_without_effect_are_dropped() -> None:
     once = {"pool": (1, 1), "strides": (1, 1), "padding": (0, 0, 0, 0)}
     rng = np.random.default_rng(0)
     nodes = [

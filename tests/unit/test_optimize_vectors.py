@@ -67,7 +67,7 @@ def test_more_than_a_texture_holds() -> None:
     )
 
 
-def test_a_flattened_map_beside_other_numbers() -> None:
+def test_a_flattened_map_concatenated_with_a_vector() -> None:
     nodes = [
         input_node(12),
         conv_node(RNG, "conv", ("image",), 3, 35),
@@ -163,7 +163,7 @@ def test_operations_on_vectors() -> None:
     assert optimized.nodes[-1].attrs["activation"] == "tanh"
 
 
-def test_what_needs_a_long_vector_as_a_whole_is_refused() -> None:
+def test_operators_that_need_an_entire_long_vector_are_refused() -> None:
     nodes = [
         input_node(2),
         pool_node("pool", "image"),

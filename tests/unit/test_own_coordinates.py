@@ -46,7 +46,7 @@ def test_two_patterns_share_a_program() -> None:
     assert result.members["f0"].decode() == OWN
 
 
-def test_one_alone_keeps_what_is_common() -> None:
+def test_a_single_program_keeps_common_coordinates() -> None:
     network_bundle = bundle(
         IN_A_COLUMN, "    t = texture2D(source, vec2(coord0.x, coord0.y));\n", origins=(COLUMN, ROW)
     )
@@ -64,7 +64,7 @@ def test_one_alone_keeps_what_is_common() -> None:
         ((COLUMN, ROW), (STEPS[0], Source(0, 1.0, 0.5))),
     ],
 )
-def test_another_coordinate_is_no_source_s_own(
+def test_coordinates_of_different_sources_are_not_merged(
     origins: tuple[tuple[tuple[int, int], ...], ...], steps: tuple[Source, ...]
 ) -> None:
     network_bundle = bundle(IN_A_COLUMN, IN_A_ROW, origins=origins, steps=steps)

@@ -43,11 +43,11 @@ def operators(data: Data) -> list[Data]:
     return entries
 
 
-def nothing(data: Data) -> None:
-    """Change nothing."""
+def unchanged(data: Data) -> None:
+    """Leave the data unchanged."""
 
 
-def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_written_bundles_are_read_back(tmp_path: Path) -> None:
     bundle = parted.parted_bundle()
     bundles.write(bundle, tmp_path / "a.glslnn", read_back=True)
     read = bundles.read(tmp_path / "a.glslnn")
@@ -103,7 +103,11 @@ REFUSED: dict[str, tuple[Callable[[Data], object], str, str]] = {
     "one more": (lambda data: operators(data)[2]["attrs"].update(x=1), "attribute 'x' is unknown", "parts"),
     "heads": (lambda data: operators(data)[2]["attrs"].update(heads=3), "attention of 3 heads on shapes", "parts"),
     "a text for a number": (lambda data: operators(data)[2]["attrs"].update(heads="x"), r"operator 'mixed'", "parts"),
-    "an output of nobody": (lambda data: data["parts"][1].update(outputs=["x"]), "which nothing before it", "parts"),
+    "an output without a producer": (
+        lambda data: data["parts"][1].update(outputs=["x"]),
+        "which nothing before it",
+        "parts",
+    ),
     "a name twice": (lambda data: operators(data)[1].update(name="rows"), "two tensors are called 'rows'", "parts"),
     "unknown key": (lambda data: data.update(surprise=1), "unknown key 'surprise'", "keys"),
     "one part": (lambda data: data.update(parts=data["parts"][:1]), "'parts' is a list of 1, not of 2 to 64", "parts"),
@@ -144,7 +148,7 @@ def test_damaged_bundles_of_parts_are_refused(tmp_path: Path, name: str) -> None
 )
 def test_members_of_no_part(tmp_path: Path, extra: str, message: str) -> None:
     with pytest.raises(BundleError, match=message):
-        bundles.read(written(tmp_path, nothing, {extra: b"\0\0\0\0"}))
+        bundles.read(written(tmp_path, unchanged, {extra: b"\0\0\0\0"}))
 
 
 def test_a_damaged_gpu_part_is_named(tmp_path: Path) -> None:
@@ -152,7 +156,7 @@ def test_a_damaged_gpu_part_is_named(tmp_path: Path) -> None:
     data["limits"]["texture_units"] += 1
     changed = json.dumps(data).encode()
     with pytest.raises(BundleError, match=r"parts\[2\]: limits are") as caught:
-        bundles.read(written(tmp_path, nothing, {"parts/2/manifest.json": changed}))
+        bundles.read(written(tmp_path, unchanged, {"parts/2/manifest.json": changed}))
     assert caught.value.rule == "limits"
 
 

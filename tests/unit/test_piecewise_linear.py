@@ -34,13 +34,13 @@ def test_slopes_and_bends_come_out_as_given(outer, pairs, centre) -> None:
 @given(st.floats(0.01, 2.0), st.lists(st.tuples(slopes, st.tuples(lefts, rights)), max_size=3))
 def test_a_name_keeps_nine_digits(outer, pairs) -> None:
     function = of_slopes(outer, [slope for slope, _ in pairs], [bend for _, bend in pairs], (0.0, 0.5))
-    again = activation(function.name).pieces
-    assert again is not None and again.name == function.name
-    np.testing.assert_allclose(again(X), function(X), atol=1e-7)
-    y = again(X)
+    parsed = activation(function.name).pieces
+    assert parsed is not None and parsed.name == function.name
+    np.testing.assert_allclose(parsed(X), function(X), atol=1e-7)
+    y = parsed(X)
     assert (np.diff(y) >= 0.0).all() and y.min() >= 0.0 and y.max() <= 1.0
-    assert again.folded(np.array([again.zero_at])) == 0.0
-    np.testing.assert_allclose(again.folded(again.factor * X + again.offset), y, atol=1e-12)
+    assert parsed.folded(np.array([parsed.zero_at])) == 0.0
+    np.testing.assert_allclose(parsed.folded(parsed.factor * X + parsed.offset), y, atol=1e-12)
 
 
 def test_known_functions_are_of_this_form() -> None:
@@ -52,7 +52,7 @@ def test_known_functions_are_of_this_form() -> None:
     assert PiecewiseLinear(1.0, 0.0)(X).tolist() == activation("relu(1)")(X).tolist()
 
 
-def test_it_computes_in_the_type_of_its_argument() -> None:
+def test_results_have_the_type_of_the_argument() -> None:
     function = PiecewiseLinear(0.3, 0.2, (Clamp(0.7, -0.1, 0.3),))
     assert function(X.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(function(X.astype(np.float32)), function(X), atol=1e-6)

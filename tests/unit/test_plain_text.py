@@ -18,7 +18,7 @@ HOSTILE = [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), *map(chr, range
 HOSTILE += [*"\u061c\u200e\u200f\u200b\u2060\u3164\ufeff\xad", "\ud800", "\udfff"]
 
 
-def test_what_a_terminal_obeys_is_written_out() -> None:
+def test_control_characters_are_escaped() -> None:
     for character in HOSTILE:
         escaped = f"a\\u{ord(character):04x}b"
         assert one_line(f"a{character}b") == escaped
@@ -57,7 +57,7 @@ def test_a_formula_becomes_text(text: str) -> None:
 @pytest.mark.parametrize(
     "value", ["-1.5", "+3", "-.5", "1e-3", "-2.5E+10", "-inf", "nan", -4, -0.25, 7, "a=b", "3-4", ""]
 )
-def test_numbers_and_words_are_no_formulas(value: object) -> None:
+def test_numbers_and_words_are_unchanged_in_cells(value: object) -> None:
     assert cell(value) == str(value)
 
 

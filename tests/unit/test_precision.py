@@ -90,7 +90,7 @@ def test_single_layers() -> None:
     assert set(layers(network(boxes), "16", stem=8, body=8)) == {"neck", "head"}
 
 
-def test_what_copies_and_pools_has_the_bits_of_its_input() -> None:
+def test_copies_and_pools_have_the_bits_of_their_input() -> None:
     more = (
         Node("top", "max_pool", ("head",)),
         Node("mean", "average_pool", ("top",)),
@@ -105,7 +105,7 @@ def test_what_copies_and_pools_has_the_bits_of_its_input() -> None:
     assert {kinds[name] for name in ("head", "top", "mean", "swapped")} == {SixteenBitMap}
 
 
-def test_what_is_joined_has_the_same_bits() -> None:
+def test_concatenated_maps_have_the_same_bits() -> None:
     side = conv_node(RNG, "side", ("neck",), 8, 8, activation="linear")
     both = GraphOutput("both", ("both",), purpose="values")
     joined = Node("both", "concat_copy", ("side", "head"))
@@ -182,8 +182,11 @@ def test_the_reference_rounds_to_the_finer_steps() -> None:
 
 def test_networks_without_values_as_outputs_stay_in_8_bits() -> None:
     graph = network(GraphOutput("picture", ("head",)))
-    ways = Options(tolerance=1.0), Options(precision="8")  # with any error tolerated, measurement adds no 16-bit layer
-    exports = [build(graph, (), options=options, calibration=PICTURES)[0] for options in ways]
+    choices = (
+        Options(tolerance=1.0),
+        Options(precision="8"),
+    )  # with any error tolerated, measurement adds no 16-bit layer
+    exports = [build(graph, (), options=options, calibration=PICTURES)[0] for options in choices]
     assert exports[0] == exports[1]
 
 
@@ -214,5 +217,5 @@ def test_parts_of_a_padded_concatenation_have_one_zero_point(first: str, second:
     assert len(zeros) == (1 if bits == 16 else 2)
     bundle = to_bundle(program, ())
     floats = reference.run(graph, PICTURES[0], mode="float")
-    off = np.abs(reference.run(bundle, PICTURES[0]) - floats).max()
-    assert off < np.abs(floats).max() * (0.03 if bits == 8 else 0.0005)
+    error = np.abs(reference.run(bundle, PICTURES[0]) - floats).max()
+    assert error < np.abs(floats).max() * (0.03 if bits == 8 else 0.0005)

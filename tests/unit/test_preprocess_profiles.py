@@ -65,7 +65,7 @@ def test_a_grey_profile(tmp_path: Path) -> None:
     assert np.abs(pixels - srgb_curve(grey)[..., None])[light].max() <= 1.5
 
 
-def test_the_srgb_profile_changes_nothing(tmp_path: Path) -> None:
+def test_the_srgb_profile_keeps_pixels(tmp_path: Path) -> None:
     pixels = noise(16, 16)
     srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     path = saved(tmp_path, Image.fromarray(pixels), icc_profile=srgb)

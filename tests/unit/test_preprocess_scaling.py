@@ -38,7 +38,9 @@ def test_area_average_is_the_overlap_weighted_mean(side: int, data: st.DataObjec
 
 
 @pytest.mark.parametrize(("side", "size"), [(40, 7), (41, 40), (97, 96), (64, 8), (33, 1)])
-def test_bands_change_nothing(side: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_area_average_in_bands_equals_that_of_the_entire_image(
+    side: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pixels = noise(side, side)
     expected = preprocess.area_average(pixels, size)
     for band in (1, 100, 700, 3000):

@@ -95,7 +95,7 @@ def refusal(path: Path) -> str:
 
 
 @pytest.mark.parametrize("source", [None, 5, b"\xff\xd8\xff\xe0", ["a.jpg"], io.BytesIO(b"GIF89a")])
-def test_what_can_be_no_picture(source: Any) -> None:
+def test_sources_of_other_types_are_refused(source: Any) -> None:
     """A source of another type, such as the bytes of a file, is refused by its type without quoting the value."""
     with pytest.raises(ImageError) as error:
         preprocess.open_image(source)
@@ -111,7 +111,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"This is no picture.\n", bytes(1000), b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n"])
-def test_a_file_that_is_no_picture(tmp_path: Path, content: bytes) -> None:
+def test_files_other_than_images_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "picture.jpg"
     path.write_bytes(content)
     assert ("not an image" if content else "the file is empty; copy it again") in refusal(path)

@@ -23,7 +23,7 @@ def cache(tmp_path: Path) -> ProgramCache:
     return cache
 
 
-def test_what_is_written_is_read(cache: ProgramCache) -> None:
+def test_written_programs_are_read_back(cache: ProgramCache) -> None:
     assert cache.read() == PROGRAMS
 
 
@@ -65,7 +65,7 @@ def test_a_file_that_was_cut_is_noticed(cache: ProgramCache, length: int) -> Non
         b"[" * 100_000 + b"\n",
     ],
 )
-def test_a_right_hash_of_something_else_is_not_enough(cache: ProgramCache, body: bytes) -> None:
+def test_invalid_contents_with_a_right_hash_are_ignored(cache: ProgramCache, body: bytes) -> None:
     cache.path.write_bytes(hashlib.sha256(body).digest() + body)
     assert cache.read() == {}
 
@@ -77,14 +77,14 @@ def test_a_file_of_another_key_is_stale(cache: ProgramCache) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602])
-def test_a_file_that_others_may_write_is_not_believed(cache: ProgramCache, mode: int) -> None:
+def test_a_file_that_others_can_write_is_ignored(cache: ProgramCache, mode: int) -> None:
     cache.path.chmod(mode)
     assert cache.read() == {}
     cache.path.chmod(0o644)
     assert cache.read() == PROGRAMS
 
 
-def test_a_file_of_another_user_is_not_believed(cache: ProgramCache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_user_is_ignored(cache: ProgramCache, monkeypatch: pytest.MonkeyPatch) -> None:
     user = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: user + 1)
     assert cache.read() == {}

@@ -59,7 +59,7 @@ def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monk
     assert capsys.readouterr().out == ""
 
 
-def test_what_is_over_soon_leaves_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_short_operations_print_no_line(capsys: pytest.CaptureFixture[str]) -> None:
     with progress.status("export") as say:
         say("a step")
     assert list(progress.bar([1, 2, 3], "pictures")) == [1, 2, 3]

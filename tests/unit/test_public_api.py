@@ -33,7 +33,7 @@ NOT_FOR_THE_ENGINE = {"keras", "tensorflow", "jax", "torch", "h5py", "jsonschema
 # Names ---------------------------------------------------------------------------------------------
 
 
-def test_all_is_honest() -> None:
+def test_all_lists_every_public_name() -> None:
     names = glsl_infer.__all__
     assert len(set(names)) == len(names)
     assert [name for name in names if not hasattr(glsl_infer, name)] == []
@@ -145,7 +145,7 @@ def test_only_importers_import_keras() -> None:
 
 
 @pytest.mark.slow
-def test_importing_everything_imports_no_keras() -> None:
+def test_importing_all_modules_imports_no_keras() -> None:
     program = (
         f"import importlib, sys\nfor name in {MODULES!r}: importlib.import_module(name)\n"
         f"print(sorted({NOT_FOR_THE_ENGINE!r} & {{name.partition('.')[0] for name in sys.modules}}))"

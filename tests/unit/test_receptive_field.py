@@ -64,7 +64,7 @@ NETWORKS = {
 
 
 @pytest.mark.parametrize(("nodes", "expected"), NETWORKS.values(), ids=NETWORKS)
-def test_it_is_what_a_changed_pixel_changes(nodes: list[Node], expected: ReceptiveField) -> None:
+def test_the_field_has_the_outputs_that_a_changed_pixel_affects(nodes: list[Node], expected: ReceptiveField) -> None:
     graph = Graph("around", (input_node(SIZE), *nodes), "c")
     result = receptive_field(graph)
     assert result == expected
@@ -77,13 +77,13 @@ def test_it_is_what_a_changed_pixel_changes(nodes: list[Node], expected: Recepti
         rows, columns, _ = np.nonzero(
             reference.run(graph, changed, mode="float") != reference.run(graph, picture, mode="float")
         )
-        far = [abs(pixel // factor - at) for pixel in (*rows, *columns)]
-        seen = max(seen, *far)
+        distances = [abs(pixel // factor - at) for pixel in (*rows, *columns)]
+        seen = max(seen, *distances)
     assert seen <= result.pixels
     assert seen >= expected.pixels - (result.step > 1), "it looks less far"
 
 
-def test_a_whole_picture_is_no_neighbourhood() -> None:
+def test_layers_that_read_the_entire_image_have_no_field() -> None:
     graph = Graph("mean", (input_node(8), conv_node(RNG, "a", ("image",), 3, 4), pool_node("c", "a")), "c")
     assert receptive_field(graph) is None
     resize = Node("c", "resize", ("image",), {"size": (8, 8)})

@@ -29,7 +29,7 @@ def refused(text):
 
 
 @pytest.mark.parametrize("original", [Recipe(), OTHER], ids=["defaults", "other"])
-def test_what_is_written_reads_as_the_same(original):
+def test_written_recipes_are_read_back(original):
     assert Recipe.parse(original.as_yaml(), "r.yaml") == original
 
 
@@ -39,7 +39,7 @@ def test_every_setting_is_spelled_out():
         assert f"{name}: " in written
 
 
-def test_what_is_not_mentioned_has_its_default():
+def test_missing_keys_have_defaults():
     assert Recipe.parse("optimizer: {rate: 1e-2}", "r") == Recipe(optimizer=Optimizer(rate=0.01))
     assert Recipe.parse("{}", "r") == Recipe()
 
@@ -137,7 +137,7 @@ def test_settings_that_do_not_go_together(text, line, expected):
         ("[" * 5000, "r.yaml: is not YAML"),
     ],
 )
-def test_what_is_no_yaml(text, expected):
+def test_invalid_yaml_is_refused(text, expected):
     assert refused(text).startswith(expected)
 
 

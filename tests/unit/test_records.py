@@ -33,7 +33,7 @@ class Record(Base):
 
 
 @record(frozen=True)
-class More(Record):
+class Subrecord(Record):
     last: bool = True
 
     def __post_init__(self) -> None:
@@ -56,9 +56,9 @@ def test_records_have_values_and_defaults() -> None:
     assert len({record, Record("a", 3, (1,)), Record("c")}) == 2
     assert hash(record) == hash(Standard("a", 3, (1,)))
     assert repr(record) == "Record(name='a', number=3, sizes=(1,))"
-    assert More("x").last and More("x", 1, (), False) != More("x", 1)
+    assert Subrecord("x").last and Subrecord("x", 1, (), False) != Subrecord("x", 1)
     with pytest.raises(ValueError, match="negative"):
-        More("x", -1)
+        Subrecord("x", -1)
 
 
 @pytest.mark.parametrize(
@@ -87,17 +87,17 @@ def test_frozen_records_cannot_be_changed() -> None:
 
 
 def test_records_work_with_the_standard_library() -> None:
-    record = More("a", 1)
+    record = Subrecord("a", 1)
     assert [field.name for field in dataclasses.fields(record)] == ["name", "number", "sizes", "last"]
     assert dataclasses.is_dataclass(Record) and dataclasses.is_dataclass(record)
-    assert dataclasses.replace(record, number=2) == More("a", 2)
+    assert dataclasses.replace(record, number=2) == Subrecord("a", 2)
     assert dataclasses.asdict(record) == {"name": "a", "number": 1, "sizes": (), "last": True}
     assert copy.deepcopy(record) == record == pickle.loads(pickle.dumps(record))
     assert list(inspect.signature(Record).parameters) == ["name", "number", "sizes"]
     assert Record.__match_args__ == Standard.__match_args__
 
 
-def test_a_start_writes_no_functions_for_them() -> None:
+def test_drawing_imports_no_numpy_typing() -> None:
     """The modules that a Pi imports to draw exclude numpy.typing and most dataclasses."""
     text = "import sys, glsl_infer.runtime.session; print('numpy.typing' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)

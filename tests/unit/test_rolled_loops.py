@@ -31,11 +31,11 @@ def fetched(loop: rolled.Loop) -> list[tuple[int, int, int]]:
                 assert line == "at.x += source_texel.x;"
                 column += 1
             elif turn in [int(digits) for digits in re.findall(r"turn == (\d+)", condition[1])]:
-                there = re.fullmatch(r"at = (coord\d\.\w\w);", condition[2])
+                match = re.fullmatch(r"at = (coord\d\.\w\w);", condition[2])
                 down = re.fullmatch(r"at = vec2\((coord\d\.\w), at\.y \+ source_texel\.y\);", condition[2])
-                if there is not None:
+                if match is not None:
                     slot, row, column = slot + 1, 0, 0
-                    assert there[1] == places(slot)
+                    assert match[1] == places(slot)
                 else:
                     assert down is not None and down[1] == places(slot)[:-1]
                     row, column = row + 1, 0
@@ -57,7 +57,7 @@ def test_every_tap_in_order(height: int, width: int, channels: int) -> None:
     assert fetched(loop) == [(slot, ky, kx) for slot, ky, kx, _ in columns.taps(range(columns.slots))]
 
 
-def test_a_loop_ends_by_what_no_compiler_knows() -> None:
+def test_a_loop_ends_by_a_uniform_that_no_compiler_can_unroll() -> None:
     columns = columns_of((3, 3, 4, 4), 1)
     loop = rolled.loop(columns, binding(1))
     assert loop is not None
@@ -82,7 +82,7 @@ def test_a_loop_ends_by_what_no_compiler_knows() -> None:
         ((32, 32, 4, 4), "a", "as many turns as ints may end at"),
     ],
 )
-def test_where_there_is_none(kernel: tuple[int, int, int, int], textures: str, why: str) -> None:
+def test_kernels_without_a_loop(kernel: tuple[int, int, int, int], textures: str, why: str) -> None:
     columns = columns_of(kernel, 1)
     assert rolled.loop(columns, binding(columns.slots, textures)) is None, why
 

@@ -14,22 +14,22 @@ from glsl_infer.errors import BundleError
 from glsl_infer.program.templates import template
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_hostile_constructs_are_refused_with_their_line(what: str) -> None:
+@pytest.mark.parametrize("construct", REFUSED)
+def test_hostile_constructs_are_refused_with_their_line(construct: str) -> None:
     with pytest.raises(BundleError) as caught:
-        parse("shaders/x.frag", HEAD + REFUSED[what])
-    assert str(caught.value).startswith(f"shader 'shaders/x.frag' line {line_of(REFUSED[what])}: ")
+        parse("shaders/x.frag", HEAD + REFUSED[construct])
+    assert str(caught.value).startswith(f"shader 'shaders/x.frag' line {line_of(REFUSED[construct])}: ")
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("what", ACCEPTED)
-def test_harmless_constructs_are_accepted(what: str) -> None:
-    shader = parse("shaders/x.frag", HEAD + ACCEPTED[what])
+@pytest.mark.parametrize("construct", ACCEPTED)
+def test_harmless_constructs_are_accepted(construct: str) -> None:
+    shader = parse("shaders/x.frag", HEAD + ACCEPTED[construct])
     assert shader.uniforms == {"source": "sampler2D", "weights": "vec4"}
     assert 0 < shader.written < 26880 and shader.executed > 0
 
 
-def test_what_a_shader_costs() -> None:
+def test_costs_of_shaders() -> None:
     parsed = parse("m", HEAD + "void main() {\n    gl_FragColor = coord0 * 2.0;\n}\n")
     assert (parsed.written, parsed.executed) == (1, 1)
     loop = "for (int i = 0; i < 10; i++) {\n        gl_FragColor = coord0 * 2.0;\n    }\n}\n"

@@ -82,7 +82,7 @@ def read_by_all(graph: Graph) -> Graph:
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(networks(), st.sampled_from(LAYOUTS))
-def test_what_is_read_is_there(graph: Graph, layout: str) -> None:
+def test_inputs_of_each_layer_are_intact(graph: Graph, layout: str) -> None:
     prepared = prepare(graph, target=Target(layout=layout)).graph
     typical = CalibrationMaps(lambda: compute_maps(prepared, ()))
     for method in memory.METHODS:
@@ -137,7 +137,7 @@ def target_bytes(program: CompiledNetwork) -> int:
     return sum(4 * texture.width * texture.height for texture in program.textures if texture.kind == "target")
 
 
-def test_the_check_finds_what_is_overwritten() -> None:
+def test_the_check_finds_an_overwritten_input() -> None:
     program = tiny_program(memory="naive")
     passes = tuple(replace(draw, target="expand") if draw.layer == "unit-pw" else draw for draw in program.passes)
     with pytest.raises(AssertionError):  # the unit's input, still in use as the residual
@@ -156,7 +156,7 @@ def test_a_texture_is_shared_by_layers_of_one_clear_colour_only() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_shared_texture_is_not_much_larger_than_what_it_is_used_for(layout: str) -> None:
+def test_a_shared_texture_is_not_much_larger_than_its_maps(layout: str) -> None:
     naive, shared = (tiny_program(layout=layout, memory=method) for method in ("naive", "by-size"))
     alone = {texture.name: texture.width * texture.height for texture in naive.textures}
     sizes = {texture.name: texture.width * texture.height for texture in shared.textures}
@@ -164,7 +164,7 @@ def test_a_shared_texture_is_not_much_larger_than_what_it_is_used_for(layout: st
         assert sizes[new.target] <= MOST_LARGER * alone[old.target]
 
 
-def test_the_output_lives_to_the_end_and_views_keep_alive_what_they_show() -> None:
+def test_the_output_lives_to_the_end_and_views_keep_their_maps_alive() -> None:
     program = tiny_program(memory="naive")
     order = [node.name for node in program.graph.nodes]
     alive = lifetimes(program)
@@ -172,7 +172,7 @@ def test_the_output_lives_to_the_end_and_views_keep_alive_what_they_show() -> No
     assert alive["expand"][1] == order.index("unit-dw"), "the residual is read last of all"
 
 
-def test_what_nothing_reads_is_not_drawn_over_in_the_same_job() -> None:
+def test_unread_maps_are_not_overwritten_in_the_same_job() -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(9), conv_node(rng, "unread", ("image",), 3, 8), conv_node(rng, "next", ("image",), 3, 8)]
     program = lower.to_program(prepare(classifier(rng, nodes, 8)).graph, Target(memory="by-size"))

@@ -24,7 +24,7 @@ def test_fetches_of_both_tiles() -> None:
     assert "unused_down" not in text
 
 
-def test_what_each_draw_stores() -> None:
+def test_each_draw_stores_its_half() -> None:
     for half in sixteen_bit.HALVES:
         text = sixteen_bit.storing("layer", SHADER, half)
         assert f"return {half};" in text
@@ -36,13 +36,13 @@ def test_what_each_draw_stores() -> None:
     assert sixteen_bit.storing_either("layer", SHADER, 2).count("varying") == 2
 
 
-def test_fetches_wait_for_what_the_first_draw_stores() -> None:
+def test_fetches_of_the_second_draw_wait_for_its_sums() -> None:
     convolution = f"{template('store.glsl')}{template('convolution.frag')}"
     first, second = (sixteen_bit.storing("layer", convolution, half) for half in sixteen_bit.HALVES)
     assert "#define WAIT(at) max(at, sum.w)\n" in second
     assert first.count("sum.x, sum.y") == 1 and "max(at, sum.w)" not in first
 
 
-def test_what_stores_no_map_is_refused() -> None:
+def test_shaders_without_a_stored_map_are_refused() -> None:
     with pytest.raises(ModelError, match="'layer'"):
         sixteen_bit.storing("layer", "void main() { gl_FragColor = vec4(0.0); }", sixteen_bit.HALVES[0])

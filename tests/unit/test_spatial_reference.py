@@ -210,13 +210,13 @@ def test_attributes_that_do_not_fit(op, attrs, message) -> None:
 
 
 @pytest.mark.parametrize("op", ["max_pool", "average_pool", "upsample_nearest", "upsample_bilinear", "depth_to_space"])
-def test_vectors_are_no_maps(op: str) -> None:
+def test_vectors_are_refused_as_maps(op: str) -> None:
     nodes = (input_node(4), pool_node("pool", "image"), Node("node", op, ("pool",), ops.get(op).attrs))
     with pytest.raises(ModelError, match=f"layer 'node': an? {op} of shape .*feature map"):
         Graph("g", nodes, "node")
 
 
-def test_what_only_moves_values_rounds_nothing() -> None:
+def test_copies_do_not_round() -> None:
     copies = [name for name in ops.names() if isinstance(ops.get(name), CopyOperator)]
     assert "max_pool" in copies
     exact = values(2, 2, 4)

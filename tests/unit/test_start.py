@@ -34,7 +34,7 @@ def commands_in(modules: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"], []])
-def test_a_list_of_commands_imports_none_of_them(words: list[str]) -> None:
+def test_a_list_of_commands_imports_no_command(words: list[str]) -> None:
     text, modules = started(*words)
     assert "glsl-infer" in text
     assert commands_in(modules) == set()

@@ -85,10 +85,10 @@ def test_local_responses_are_squares_a_sum_and_a_product(region: str, beta: floa
     x = reference.run(Graph("g", graph.nodes[:2], "pool"), picture).astype(np.float64)
     expected = np.zeros_like(x)
     for y, z, c in np.ndindex(x.shape):
-        near = (
+        neighbours = (
             x[y, z, max(c - 1, 0) : c + 2] if region == "across" else x[max(y - 1, 0) : y + 2, max(z - 1, 0) : z + 2, c]
         )
-        expected[y, z, c] = x[y, z, c] / (2.0 + 0.5 * np.square(near).sum()) ** beta
+        expected[y, z, c] = x[y, z, c] / (2.0 + 0.5 * np.square(neighbours).sum()) ** beta
     np.testing.assert_allclose(reference.run(graph, picture), expected, rtol=1e-5)
     small = optimize(graph)
     assert [node.op for node in small.nodes[2:]] == ["activation", "conv2d", "binary"]

@@ -29,8 +29,8 @@ from glsl_infer.program.layout import View
 TEXTURES = {"a": Texture("a", 40, 40, "target"), "b": Texture("b", 40, 20, "target")}
 
 
-def uniform(at: int, some: str) -> str:
-    return f"w[{at}]" if some == "xyzw" else f"w[{at}].{some}"
+def uniform(at: int, components: str) -> str:
+    return f"w[{at}]" if components == "xyzw" else f"w[{at}].{components}"
 
 
 def tap(first: int, lanes: str) -> Tap:
@@ -81,7 +81,7 @@ def test_a_component_s_own_lane_and_a_factor_of_1() -> None:
 def test_zeros_need_neither_product_nor_fetch() -> None:
     columns = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [1, 2, 0, 4], [5, 0, 7, 0]], np.float32)
     taps = [Tap("source", "c.x", "c.y", [Product(2 * k, "x"), Product(2 * k + 1, "y")]) for k in range(2)]
-    assert tap_lines(taps, lambda at, some: constant_weights(columns[at], some)) == [
+    assert tap_lines(taps, lambda at, components: constant_weights(columns[at], components)) == [
         "t = texture2D(source, vec2(c.x, c.y));",
         "sum += vec4(1.0, 2.0, 0.0, 4.0) * t.x;",
         "sum += vec4(5.0, 0.0, 7.0, 0.0) * t.y;",
@@ -113,7 +113,7 @@ def test_tiles_in_one_row_or_column_share_a_coordinate() -> None:
     assert result.tap(binding, 1, 0, 0, []) == Tap("source", "coord0.z", "coord0.y", [])
 
 
-def test_draws_with_another_pattern_share_nothing() -> None:
+def test_draws_with_another_pattern_have_own_coordinates() -> None:
     bindings = [bound(("a", 0, 0), ("a", 9, 0)), bound(("a", 0, 0), ("a", 9, 9))]
     for binding in bindings:
         assert Coordinates(bindings, "source").tap(binding, 1, 0, 0, []).y == "coord0.w"

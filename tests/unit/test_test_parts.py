@@ -54,7 +54,7 @@ def test_one_at_a_time_in_their_order(folder: Path) -> None:
     assert [part.name for part in ended] == ["second", "first", "after"]
 
 
-def test_what_is_stopped_is_shown_and_nothing_begins_after_it(folder: Path) -> None:
+def test_stopped_parts_are_printed_and_no_part_begins_after(folder: Path) -> None:
     ended: list[Done] = []
     lanes = Lanes(["make", "-s", "-C", str(folder)], ended.append)
 

@@ -42,7 +42,7 @@ def test_every_pixel_comes_once_from_a_tile_that_sees_enough(axis: tuple[int, in
 
 
 @given(axes())
-def test_there_are_no_more_than_needed(axis: tuple[int, int, int]) -> None:
+def test_tiles_are_as_few_as_possible(axis: tuple[int, int, int]) -> None:
     length, size, overlap = axis
     spans = tiling.spans(*axis)
     fewer = len(spans) - 1  # the two outer tiles keep size - overlap pixels, the others size - 2 * overlap
@@ -81,9 +81,7 @@ def test_nearest_upsampling_gives_the_picture_back(
 
 @pytest.mark.slow
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 3))
-def test_a_network_that_looks_no_further_than_the_overlap_leaves_no_seams(
-    height: int, width: int, further: int
-) -> None:
+def test_an_overlap_of_the_receptive_field_leaves_no_seams(height: int, width: int, further: int) -> None:
     picture, size = noise(height, width).astype(np.int64), 9
     places = tiling.tiles(max(height, size), max(width, size), size, overlap=2 + min(further, 2))
     picture = np.pad(picture, ((0, max(size - height, 0)), (0, max(size - width, 0)), (0, 0)))
@@ -106,7 +104,7 @@ def test_a_small_picture_goes_on_with_its_edges() -> None:
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(96, -1), (96, 48), (95, 48), (1, 1)])
-def test_an_overlap_that_leaves_nothing(size: int, overlap: int) -> None:
+def test_an_overlap_of_half_a_tile_is_refused(size: int, overlap: int) -> None:
     with pytest.raises(InputError, match=rf"^an overlap of {overlap} pixels; 0 to {(size - 1) // 2} are possible"):
         tiling.spans(10, size, overlap)
 

@@ -33,7 +33,7 @@ def examples(seed: int = 0, spread: float = 0.08) -> head.Examples:
     return head.Examples(features, truth, background, groups, CLASSES)
 
 
-def test_it_learns_and_refuses() -> None:
+def test_training_learns_classes_and_refuses_others() -> None:
     samples = examples()
     classifier, verdict = head.train(samples)
     assert verdict.accuracy == 1.0

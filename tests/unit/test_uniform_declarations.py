@@ -44,7 +44,7 @@ def checked(text: str, program: ShaderProgram = PROGRAM, prelude: str = template
     ],
     ids=range(9),
 )
-def test_what_declares_what_is_set(text: str) -> None:
+def test_shaders_that_declare_all_uniforms_are_accepted(text: str) -> None:
     checked(text)
 
 
@@ -83,7 +83,7 @@ def test_an_unset_uniform_is_refused(text: str) -> None:
         (DECLARED.replace("float late", "vec2 late"), "set 1 numbers of the uniform 'late', which has 2"),
     ],
 )
-def test_what_is_set_and_what_is_declared_are_the_same(text: str, message: str) -> None:
+def test_differences_of_set_and_declared_uniforms_are_refused(text: str, message: str) -> None:
     with pytest.raises(BundleError, match=f"program 'p': .*{message}"):
         checked(text)
 
@@ -130,7 +130,7 @@ EXPORTED = {
 
 
 @pytest.mark.parametrize("bundle", EXPORTED.values(), ids=EXPORTED.keys())
-def test_what_the_engine_writes_passes(bundle: Bundle) -> None:
+def test_shaders_of_the_engine_are_accepted(bundle: Bundle) -> None:
     program_check.check_fragment_shaders(bundle.manifest.programs, bundle.members)
 
 

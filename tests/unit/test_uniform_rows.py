@@ -75,7 +75,7 @@ def test_uniforms_are_those_of_the_passes() -> None:
         assert counts == uniforms[draw.program]
 
 
-def test_what_is_given_stays_as_it_is() -> None:
+def test_the_original_bundle_is_unchanged() -> None:
     bundle = tiny_bundle("uniform")
     members, manifest = dict(bundle.members), bundle.manifest
     uniform_rows.with_rows(bundle, LARGEST)
@@ -84,7 +84,7 @@ def test_what_is_given_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("weights, largest", [("baked", LARGEST), ("texture", LARGEST), ("uniform", 1)])
-def test_nothing_to_do(weights: str, largest: int) -> None:
+def test_bundles_without_suitable_arrays_are_unchanged(weights: str, largest: int) -> None:
     """Bundles are unchanged without arrays, with only units of a vec4 each, or with more rows than a texture has."""
     bundle = tiny_bundle(weights)
     rows = uniform_rows.with_rows(bundle, largest)
@@ -92,7 +92,7 @@ def test_nothing_to_do(weights: str, largest: int) -> None:
     assert rows.bundle is bundle
 
 
-def test_a_shader_fetches_what_it_read() -> None:
+def test_a_shader_fetches_former_uniforms() -> None:
     text = uniform_rows.rewritten(SHADER, ["weights"], 4)
     assert (
         text

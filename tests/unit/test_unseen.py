@@ -187,7 +187,7 @@ def test_copies_reach_further_than_a_flat_image() -> None:
     assert varied.in_bright_colours(image).mean() > image.mean() + 30
 
 
-def test_copies_of_few_images_show_what_clips() -> None:
+def test_variants_of_few_images_show_clipped_layers() -> None:
     """Three similar images: only their negatives exceed the ranges."""
     _, result = exported(clipping(), images(60, 60, 60), "8")
     assert result.worst.few and result.worst.cause == "clipping" and not result.worst.is_small
@@ -196,7 +196,7 @@ def test_copies_of_few_images_show_what_clips() -> None:
     assert not many.worst.few and many.worst.clipped < 0.1 * result.worst.clipped
 
 
-def test_of_many_images_the_one_that_clips_is_measured() -> None:
+def test_the_clipped_image_of_many_is_measured() -> None:
     """A dozen evenly spaced ones of 40 images miss the bright one, which is measured with the others that clip."""
     brightest = [60] * 40
     brightest[5] = 255

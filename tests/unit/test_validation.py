@@ -35,7 +35,7 @@ def test_measures_are_those_of_all_pictures_together(seed: int, pictures: int, s
     assert agreement.worst_cosine <= agreement.cosine + 1e-9 or pictures > 1
 
 
-def test_what_has_no_error_and_what_has_no_signal() -> None:
+def test_outputs_without_error_and_without_signal() -> None:
     same, nothing, wrong = Agreement(), Agreement(), Agreement()
     same.add(np.ones(3), np.ones(3))
     nothing.add(np.zeros(3), np.zeros(3))
@@ -49,7 +49,7 @@ def test_other_shapes_are_refused() -> None:
         Agreement().add(np.ones(3), np.ones(4))
 
 
-def test_the_page_shows_every_layer_and_runs_nothing() -> None:
+def test_the_page_shows_every_layer_and_has_no_scripts() -> None:
     agreement = Agreement()
     agreement.add(np.ones(3), np.array([1.0, 1.1, 0.9]))
     row = {"layer": "<script>alert(1)</script>", "op": "conv2d", "computes": "a&b", **agreement.as_json()}

@@ -22,7 +22,7 @@ def row(issued: int, fetched: int, passes: int = 1, jobs: int = 1) -> Row:
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 @pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
-def test_the_articles_frame_takes_what_the_article_measured(board: Board, share: float) -> None:
+def test_the_estimate_equals_the_frame_time_of_the_article(board: Board, share: float) -> None:
     frame = row(round(738.8e6 / 16), 27_900_000, passes=1120, jobs=1170)
     assert layer_ms(frame, board, share) == pytest.approx(board.article, rel=1e-6)
 

@@ -41,7 +41,7 @@ def test_a_loop_in_a_loop_counts_the_turns_of_both() -> None:
     assert result == Executed(7 * 7 + 5 + 6 * (once + 1 + 4), 48)
 
 
-def test_what_is_unrolled_is_what_computes_least() -> None:
+def test_loops_of_least_work_are_taken_as_unrolled() -> None:
     written = [Loop(1, 3, 30), Loop(2, 3, 9), Loop(1, 50, 500), Loop(1, 2, 8)]
     assert executed(loop([FETCH]), written).fetches == 50
     assert executed([*loop([FETCH]), *loop([FETCH])], written).fetches == 3 + 50

@@ -61,7 +61,7 @@ def test_one_thread_is_fatal_above_a_hundredth_of_the_frame() -> None:
     assert report_of(unit_pw=replace(GOOD, threads=1, fetches=0)).problems == (), "nothing to wait for"
 
 
-def test_advice_begins_with_what_saves_most() -> None:
+def test_advice_begins_with_the_largest_saving() -> None:
     result = advise(
         report_of(
             unit_pw=replace(GOOD, instructions=300, executed=300, fetches=8),

@@ -38,13 +38,13 @@ def test_a_fragment_shader_and_its_fetches() -> None:
     assert result.frame == ()
 
 
-def test_what_is_compiled_before_the_first_draw_is_for_no_target_and_not_counted() -> None:
+def test_programs_compiled_before_the_first_draw_are_not_counted() -> None:
     parsed = parse([FRAGMENT, "KVALIDATE OK insts=514 tex_samples=25 uniforms=375 threaded=1", "@draw 0"], [FIRST])
     assert parsed.programs == {}
     assert parsed.failures[FIRST.program] == SKIPPED
 
 
-def test_of_two_variants_the_dearer_counts() -> None:
+def test_the_more_expensive_of_two_variants_counts() -> None:
     shorter = FRAGMENT.replace("514", "400")
     for lines in ([FRAGMENT, shorter], [shorter, FRAGMENT]):
         assert drawn(*lines).programs[FIRST.program].instructions == 514
@@ -100,7 +100,7 @@ def test_the_listing_of_the_fragment_shader_ends_with_an_empty_line() -> None:
     assert result.listings == {FIRST.program: "0x2 fmul"}
 
 
-def test_lines_of_other_kinds_mean_nothing() -> None:
+def test_lines_of_other_kinds_are_ignored() -> None:
     assert drawn(FRAGMENT, SUBMIT.format(flags=1)) == drawn(
         "@says something else", FRAGMENT, "a line", SUBMIT.format(flags=1), "MESA: warning"
     )

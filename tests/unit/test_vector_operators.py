@@ -146,7 +146,7 @@ def test_partial_sums_need_a_row_of_weights_for_each_value_and_columns_for_all()
     assert operator.shape(node, [(32,)]) == (2, 3)
 
 
-def test_a_normalisation_without_factors_and_offsets_has_none() -> None:
+def test_normalisation_without_factors_and_offsets() -> None:
     x = np.array([1.0, 2.0, 6.0])
     attrs = {**ops.get("vector_norm").attrs, "epsilon": 0.0}
     operator = ops.get("vector_norm").reference(Node("y", "vector_norm", ("x",), attrs), [x])

@@ -21,7 +21,7 @@ def constants(seed: int, slices: int, columns: int, *, factor: bool) -> Constant
 
 
 @given(st.integers(0, 1 << 30), st.integers(1, 9), st.integers(1, 80), st.booleans())
-def test_what_is_read_is_near_what_was_packed(seed: int, slices: int, columns: int, factor: bool) -> None:
+def test_unpacked_weights_are_near_the_packed_weights(seed: int, slices: int, columns: int, factor: bool) -> None:
     actual = constants(seed, slices, columns, factor=factor)
     packed = weight_bytes.pack(actual)
     assert packed.texels.shape == (slices, columns + (7 if factor else 4), 4)
@@ -39,7 +39,7 @@ def test_what_is_read_is_near_what_was_packed(seed: int, slices: int, columns: i
         assert np.abs(stored.factor - actual.factor).max() <= actual.factor.max() / (1 << 23)
 
 
-def test_the_noise_is_what_rounding_adds_to_full_texels() -> None:
+def test_the_noise_equals_the_rounding_error_of_full_texels() -> None:
     """The noise formula excludes the preserved sums, so here each texel has a random sign."""
     actual = constants(3, 64, 300, factor=False)
     stored = weight_bytes.pack(actual).unpack()
@@ -48,7 +48,7 @@ def test_the_noise_is_what_rounding_adds_to_full_texels() -> None:
     assert np.sqrt((seen**2).mean()) == pytest.approx(weight_bytes.noise(actual.weights, actual.bias), rel=0.25)
 
 
-def test_nothing_but_zeros_stays_zero() -> None:
+def test_zeros_stay_zero() -> None:
     stored = weight_bytes.pack(Constants(np.zeros((2, 3, 4)), np.zeros((2, 4)), np.zeros((2, 4)))).unpack()
     assert not stored.weights.any()
     assert not stored.bias.any()
@@ -60,6 +60,6 @@ def test_a_large_bias_with_small_weights_is_kept() -> None:
     assert np.abs(stored.weights).max() <= 1e-4
 
 
-def test_another_size_is_no_texture_of_8_bits() -> None:
+def test_a_texture_of_another_size_is_not_read() -> None:
     packed = weight_bytes.pack(constants(0, 2, 7, factor=False))
     assert weight_bytes.read(packed.texels.tobytes(), packed.units.tobytes(), 2, 8) is None

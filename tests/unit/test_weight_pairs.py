@@ -69,7 +69,7 @@ def test_weights_of_16_bits_are_near_their_values(
     assert (np.abs(stored.unpack().bias - expected.bias) <= 256.0 * 0.01 * step).all()
 
 
-def test_another_kind_of_texture_is_none_and_a_wrong_size_is_refused() -> None:
+def test_textures_of_another_kind_are_not_read_and_wrong_sizes_are_refused() -> None:
     columns = columns_of((1, 1, 3, 4), 1)
     whole = weight_bytes.pack(constants(0, columns, (1, 1, 3, 4), factor=False, numbers=0))
     assert weight_pairs.read(whole.texels.tobytes(), whole.units.tobytes(), columns) is None

@@ -20,9 +20,9 @@ class Seen:
     """Texels that correlate between columns, as in photographs, and are never dark."""
 
     def __init__(self, count: int, lanes: int, positions: int, seed: int) -> None:
-        what = np.random.default_rng(0).normal(0.0, 0.15, (count, 2))  # shared by all images
+        directions = np.random.default_rng(0).normal(0.0, 0.15, (count, 2))  # shared by all images
         rng = np.random.default_rng(seed)
-        common = np.einsum("cf,fpl->cpl", what, rng.normal(0.0, 1.0, (2, positions, lanes)))
+        common = np.einsum("cf,fpl->cpl", directions, rng.normal(0.0, 1.0, (2, positions, lanes)))
         self.values = np.clip(0.5 + common + rng.normal(0.0, 0.02, (count, positions, lanes)), 0.0, 1.0)
 
     def __call__(self, reads: Sequence[int]) -> NDArray[np.float32]:
@@ -41,10 +41,10 @@ def test_outputs_move_less_than_by_the_nearest_weights_on_texels_never_seen(
     step = np.abs(weights).max() / 20.0
 
     def error(whole: NDArray[np.int64]) -> float:
-        off = np.einsum(
+        differences = np.einsum(
             "cpl,scl->psl", np.broadcast_to(other.values, (*other.values.shape[:2], 4)), whole * step - weights
         )
-        return float(np.sqrt((off**2).mean()))
+        return float(np.sqrt((differences**2).mean()))
 
     together = weight_rounding.rounded(weights / step, 20, columns=columns, column_factors=seen)
     assert not together[~columns.used].any()
@@ -62,7 +62,7 @@ def test_texels_that_are_always_0_leave_the_nearest_weights() -> None:
     assert (whole == np.rint(numbers)).all()
 
 
-def test_biases_make_up_for_what_rounding_adds_in_the_mean() -> None:
+def test_biases_compensate_the_mean_of_the_rounding() -> None:
     columns = columns_of((1, 1, 12, 8), 1)
     rng = np.random.default_rng(5)
     weights, bias = rng.normal(0.0, 0.1, (2, 12, 4)), rng.normal(0.0, 0.1, (2, 4))
@@ -73,8 +73,8 @@ def test_biases_make_up_for_what_rounding_adds_in_the_mean() -> None:
         lambda added: weight_rounding.output_shift(added, columns=columns, column_factors=seen),
     ).unpack()
     means = seen.values.mean(axis=1)
-    off = (means * (stored.weights - weights)).sum(axis=1) + stored.bias - bias
-    assert np.abs(off).max() < 1e-6
+    error = (means * (stored.weights - weights)).sum(axis=1) + stored.bias - bias
+    assert np.abs(error).max() < 1e-6
 
 
 def test_depthwise_filters_side_by_side_are_those_of_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:

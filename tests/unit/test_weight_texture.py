@@ -25,7 +25,7 @@ def constants(seed: int, slices: int, columns: int, *, factor: bool) -> Constant
 
 
 @given(st.integers(0, 1 << 30), st.integers(1, 9), st.integers(1, 80), st.booleans())
-def test_what_is_read_is_near_what_was_packed(seed: int, slices: int, columns: int, factor: bool) -> None:
+def test_unpacked_weights_are_near_the_packed_weights(seed: int, slices: int, columns: int, factor: bool) -> None:
     actual = constants(seed, slices, columns, factor=factor)
     packed = weight_texture.pack(actual)
     assert packed.texels.shape == (2 * slices, columns + (5 if factor else 3), 4)
@@ -48,16 +48,16 @@ def test_a_small_channel_keeps_its_digits_next_to_a_large_one() -> None:
     assert stored.weights[0, 0, 0] == pytest.approx(1000.0, rel=1e-4)
 
 
-def test_nothing_but_zeros_stays_zero() -> None:
+def test_zeros_stay_zero() -> None:
     stored = weight_texture.pack(Constants(np.zeros((2, 3, 4)), np.zeros((2, 4)), np.zeros((2, 4)))).unpack()
     assert not stored.weights.any()
     assert not stored.bias.any()
 
 
-def test_what_was_read_packs_to_the_same_numbers() -> None:
+def test_unpacked_weights_pack_to_equal_weights() -> None:
     once = weight_texture.pack(constants(1, 5, 33, factor=True)).unpack()
-    again = weight_texture.pack(once).unpack()
-    assert np.allclose(once.weights, again.weights, rtol=0, atol=np.abs(once.weights).max() / 32767)
+    repacked = weight_texture.pack(once).unpack()
+    assert np.allclose(once.weights, repacked.weights, rtol=0, atol=np.abs(once.weights).max() / 32767)
 
 
 def test_a_texture_of_another_width_is_refused() -> None:

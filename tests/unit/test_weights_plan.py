@@ -42,7 +42,7 @@ def test_longer_arrays_take_longer() -> None:
     assert short == shorter
 
 
-def test_a_reason_says_what_is_saved_and_what_it_costs() -> None:
+def test_a_reason_has_the_savings_and_the_cost() -> None:
     # 32 * 23 * 23 fragments with 85 + 32 * 15.5 more instructions, 12,000 in a microsecond
     assert weights_plan.choose(PW, "auto").reason == "31 draws less save 2945 us, weights by texel cost 820 us"
     assert weights_plan.work(PW, "baked") == weights_plan.work(PW, "uniform")
@@ -84,7 +84,7 @@ def test_a_mode_that_a_layer_cannot_have_has_no_cost() -> None:
     assert choice.mode == "baked"
 
 
-def test_where_draws_cost_less_there_are_more() -> None:
+def test_cheaper_draws_lead_to_more_draws() -> None:
     layer = replace(PW, pixels=40 * 40)
     dear, cheap = (weights_plan.choose(layer, "auto", draw=draw) for draw in (weights_plan.DRAW, 25.0))
     assert (dear.mode, cheap.mode) == ("texture", "uniform")

@@ -54,7 +54,7 @@ def test_the_function_stays_the_same(case: dict) -> None:
         np.testing.assert_allclose(outputs, expected, atol=1e-5 * np.abs(expected).max())
 
 
-def test_a_graph_that_differs_elsewhere_takes_the_parts_that_were_made() -> None:
+def test_split_parts_are_reused_for_other_graphs() -> None:
     """The split parts are cached: they copy all weights, and a search for 16-bit maps requests them dozens of times."""
     graph, parts = ranged(72, 3, residual=True), Parts()
 
@@ -112,7 +112,7 @@ def test_blocks_of_a_grouped_kernel_hold_every_weight_once() -> None:
     np.testing.assert_array_equal(sum(part for part, _ in parts), kernel)
 
 
-def test_what_fits_a_pass_stays_whole() -> None:
+def test_convolutions_that_fit_a_pass_are_not_split() -> None:
     for graph in (ranged(32, 8), ranged(128, 32, groups=8)):
         for layout in LAYOUTS:
             after, layers = split_wide(graph, Target(layout=layout))

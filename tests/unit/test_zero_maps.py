@@ -65,7 +65,7 @@ def test_zeros_that_are_stored_differently_stay(changed: dict[str, object], left
     assert len([node for node in dedupe_zero_maps(graph).nodes if node.op == "conv2d"]) == left
 
 
-def test_what_only_dropped_layers_read_is_dropped() -> None:
+def test_inputs_of_dropped_layers_only_are_dropped() -> None:
     rng = np.random.default_rng(1)
     same = [input_node(5), conv_node(rng, "a", ("image",), 3, 4)]
     attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear", "dilations": (1, 1)}

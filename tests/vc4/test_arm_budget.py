@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUDGET = json.loads((ROOT / "tests/vc4/arm.json").read_text())
 
 
-def test_the_budget_is_of_the_models_that_there_are() -> None:
+def test_the_budget_has_every_shipped_model() -> None:
     assert sorted(BUDGET) == sorted(path.name for path in (ROOT / "models").glob("*.glslnn"))
 
 
@@ -34,9 +34,9 @@ def test_the_budget_is_kept() -> None:
     counted = json.loads(done.stdout)
     assert list(counted) == list(BUDGET)
     more = [
-        f"{name}, {what}: {counted[name][what]:,} ARM instructions, {before:,} before"
+        f"{name}, {phase}: {counted[name][phase]:,} ARM instructions, {before:,} before"
         for index, (name, budget) in enumerate(BUDGET.items())
-        for what, before in budget.items()
-        if (what != "start to first output" or index == 0) and abs(counted[name][what] / before - 1) >= 0.02
+        for phase, before in budget.items()
+        if (phase != "start to first output" or index == 0) and abs(counted[name][phase] / before - 1) >= 0.02
     ]
     assert more == [], "if that is meant, run scripts/vc4/arm/count --write and commit tests/vc4/arm.json with it"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from convolution_cases import ACTIVATIONS, DILATED_ACTIVATIONS, KINDS, SIZES, WEIGHTS, Batch, Case, batches
-from convolutions import TABLE, Result, compiled_by_each, merged, numbers, read, table, written
+from convolutions import TABLE, Result, as_json, batch_range, compile_with_each, merge_rows, read, table
 
 from glsl_infer.graph.activations import FORMS
 from glsl_infer.tools.videocore import Driver
@@ -78,31 +78,31 @@ def test_no_convolution_of_the_whole_sweep_fails(mesa: str) -> None:
     rows = {row.name: row for row in read(table(mesa))}
     names = [case.name for batch in batches() for case in batch.cases]
     assert set(rows) == set(names), "other convolutions since: run scripts/vc4/convolutions.py --write"
-    assert not [row.name for row in rows.values() if row.bad]
+    assert not [row.name for row in rows.values() if row.is_bad]
     assert all(row.weights in ("baked", "uniform", "texture", "partial sums") for row in rows.values())
 
 
 def test_rows_counted_again_replace_their_own(tmp_path: Path) -> None:
     first, second, *_ = read(TABLE)
     path = tmp_path / "table.json"
-    path.write_text(written([first, second, replace(first, name="c9999-9x9-s1-plain-auto")]), "utf-8")
-    again = replace(second, instructions=second.instructions + 1)
-    assert merged([again], path) == [first, again]
-    assert [*numbers("20"), *numbers("28-30")] == [20, 28, 29, 30]
+    path.write_text(as_json([first, second, replace(first, name="c9999-9x9-s1-plain-auto")]), "utf-8")
+    recount = replace(second, instructions=second.instructions + 1)
+    assert merge_rows([recount], path) == [first, recount]
+    assert [*batch_range("20"), *batch_range("28-30")] == [20, 28, 29, 30]
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("some", SAMPLE.values(), ids=SAMPLE)
-def test_convolutions_of_many_shapes_compile(drivers: Drivers, tmp_path: Path, some: list[Case]) -> None:
-    batch = Batch(SIXTEEN, tuple(replace(case, number=index) for index, case in enumerate(some)))
-    for mesa, rows in compiled_by_each(batch, drivers, 3500, tmp_path).items():
+@pytest.mark.parametrize("cases", SAMPLE.values(), ids=SAMPLE)
+def test_convolutions_of_many_shapes_compile(drivers: Drivers, tmp_path: Path, cases: list[Case]) -> None:
+    batch = Batch(SIXTEEN, tuple(replace(case, number=index) for index, case in enumerate(cases)))
+    for mesa, rows in compile_with_each(batch, drivers, 3500, tmp_path).items():
         assert {row.name: row.failure or row.threads for row in rows} == {case.name: 2 for case in batch.cases}, mesa
-        assert [row.weights for row in rows] == [case.weights.removesuffix("-16") for case in some]
+        assert [row.weights for row in rows] == [case.weights.removesuffix("-16") for case in cases]
 
 
 def alone(drivers: Drivers, folder: Path, batch: Batch, uniform_vectors: int = 3500) -> set[tuple[str, str, int]]:
     """Return the weights mode, the failure and the threads of a batch's only convolution, by all compilers."""
-    results = compiled_by_each(batch, drivers, uniform_vectors, folder)
+    results = compile_with_each(batch, drivers, uniform_vectors, folder)
     return {(row.weights, row.failure, row.threads) for rows in results.values() for row in rows}
 
 
@@ -112,7 +112,7 @@ def test_partial_sums_of_a_block_of_many_slices_compile(drivers: Drivers, tmp_pa
 
 
 @pytest.mark.exhaustive
-def test_a_batch_compiles_as_the_table_says(drivers: Drivers, tmp_path: Path) -> None:
+def test_a_batch_compiles_as_in_the_table(drivers: Drivers, tmp_path: Path) -> None:
     """The first batch, 12 convolutions on maps of 3x3 pixels, compiles as in the table.
 
     The instructions of baked weights depend on the weights and ranges, and so on rules that change them by a few.
@@ -122,7 +122,7 @@ def test_a_batch_compiles_as_the_table_says(drivers: Drivers, tmp_path: Path) ->
         return replace(row, instructions=0, temporaries=0, ratio=None)
 
     batch = next(batches())
-    for mesa, result in compiled_by_each(batch, drivers, 3500, tmp_path).items():
+    for mesa, result in compile_with_each(batch, drivers, 3500, tmp_path).items():
         rows = {row.name: row for row in read(table(mesa))}
         expected = [rows[case.name] for case in batch.cases]
         assert [*map(without_counts, result)] == [*map(without_counts, expected)], mesa

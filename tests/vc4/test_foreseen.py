@@ -11,7 +11,7 @@ from glsl_infer.tools.videocore.verify import measured
 
 
 @pytest.mark.parametrize("name", ["trashnet-x22-129", "superres-x2-96"])
-def test_it_is_near_the_compiler(name: str, driver: Driver) -> None:
+def test_the_estimate_is_near_the_compilers(name: str, driver: Driver) -> None:
     bundle = bundles.read(ROOT / f"models/{name}.glslnn")
     _, result = measured(bundle, 120.0, prefix=driver.prefix)
     forecast, foreseen = foresight.foresee(bundle, result.programs), foresight.foresee(bundle, {})

@@ -135,7 +135,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models/trashnet-x22-129.glslnn"
 
 
-def test_the_driver_gives_what_was_executed(executor: Executor, tmp_path: Path) -> None:
+def test_the_driver_counts_executed_instructions(executor: Executor, tmp_path: Path) -> None:
     counts = tmp_path / "counts.json"
     done = subprocess.run(
         module_command("glsl_infer.tools.report.counters", MODEL, "surfaceless"),

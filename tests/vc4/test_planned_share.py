@@ -18,7 +18,7 @@ from glsl_infer.tools.videocore.report import report
 FINE = {"spread": 16, "sum": 16}
 
 
-def test_maps_of_16_bits_add_the_share_that_the_plan_says(driver: Driver, tmp_path: Path) -> None:
+def test_maps_of_16_bits_add_the_planned_share(driver: Driver, tmp_path: Path) -> None:
     """A depthwise layer and a sum with a 16-bit residual cost the share of the plan if both store two bytes."""
     rng = np.random.default_rng(5)
     body = [input_node(32), conv_node(rng, "feed", ("image",), 3, 16, activation="relu")]

@@ -41,7 +41,7 @@ def test_many_pixels_fill_all_processors(executor: Executor) -> None:
     assert superres.sets[0].clocks_computing < 1.25 * least
 
 
-def test_the_article_takes_the_article_s_time(simulated: Simulation) -> None:
+def test_the_articles_frame_takes_its_published_time(simulated: Simulation) -> None:
     for board in BOARDS:
         article = board_time.article()
         for name in SETS:
@@ -53,8 +53,8 @@ def test_the_article_takes_the_article_s_time(simulated: Simulation) -> None:
 def test_one_board_follows_from_the_other_within_15_percent_where_times_add_up() -> None:
     """The kernel's time from one frame of the article predicts the other frame within 15 %, where times add up."""
     for board in BOARDS:
-        off = {name: left_out(name, board) / board.article - 1.0 for name in SETS}
-        assert all((abs(off[name]) < 0.15) == ADDS[name] for name in SETS), off
+        deviations = {name: left_out(name, board) / board.article - 1.0 for name in SETS}
+        assert all((abs(deviations[name]) < 0.15) == ADDS[name] for name in SETS), deviations
 
 
 def test_jobs_begin_when_the_cpu_has_made_them_and_the_gpu_has_done_those_before() -> None:

@@ -31,7 +31,7 @@ One thread is enough, because no other pixel could run in parallel.
 WIDE = ("layer", "shares", "most")
 
 
-def everything(rng: np.random.Generator, channels: int) -> Graph:
+def network_of_all_statistics(rng: np.random.Generator, channels: int) -> Graph:
     """Return a network of all these layers on one map, and their sum."""
     gamma = tuple(rng.normal(0.5, 1.0, channels).tolist())
     both, window = ("mean", "deviation"), {"pool": (3, 3), "strides": (1, 1), "padding": (1, 1, 1, 1)}
@@ -65,12 +65,14 @@ def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     rng = np.random.default_rng(0)
     pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(3)]
     file = tmp_path_factory.mktemp("statistics") / "statistics.glslnn"
-    bundle, _, _ = build(everything(rng, request.param), ["a", "b", "c"], options=Options(), calibration=pictures)
+    bundle, _, _ = build(
+        network_of_all_statistics(rng, request.param), ["a", "b", "c"], options=Options(), calibration=pictures
+    )
     bundles.write(bundle, file)
     return file
 
 
-def test_they_compile_with_two_threads(path: Path, driver: Driver) -> None:
+def test_statistics_compile_with_two_threads(path: Path, driver: Driver) -> None:
     _, measured = videocore.measure(path, driver)
     assert not measured.failures
     threads = {name: entry.threads for name, entry in measured.programs.items() if not name.startswith(ONE_DRAW)}

@@ -49,7 +49,7 @@ def read_out(page: Page) -> list[tuple[str, str]]:
     return stops
 
 
-def test_a_screen_reader_walks_through_it(demo: Page) -> None:
+def test_a_screen_reader_reads_headings_and_controls_in_order(demo: Page) -> None:
     before = ["heading glsl-infer", "heading Image", "combobox Find", "combobox Model", "button Start camera"]
     before += ["button Choose image", "status ", "heading Result", "heading Images to try"]
     stops = [f"{role} {name}" for role, name in read_out(demo)]
@@ -64,7 +64,7 @@ def test_a_screen_reader_walks_through_it(demo: Page) -> None:
     assert all(name for role, name in more if role != "status")
 
 
-def test_before_there_is_a_picture(demo: Page) -> None:
+def test_the_page_without_an_image_has_no_violations(demo: Page) -> None:
     check(demo)
     # Check that axe-core works: it reports an image without a text.
     demo.evaluate("document.querySelector('#samples img').removeAttribute('alt')")
@@ -73,7 +73,7 @@ def test_before_there_is_a_picture(demo: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1200])
-def test_with_labels_and_layers(demo: Page, width: int) -> None:
+def test_labels_and_layers_have_no_violations(demo: Page, width: int) -> None:
     demo.resize(width, 800, phone=width < 500)
     drop(demo, "/images/carrots014.jpg")
     demo.evaluate("document.getElementById('layers').click()")
@@ -82,7 +82,7 @@ def test_with_labels_and_layers(demo: Page, width: int) -> None:
     check(demo)
 
 
-def test_with_an_error(demo: Page, site: Site) -> None:
+def test_an_error_message_has_no_violations(demo: Page, site: Site) -> None:
     site.files["/words.txt"] = b"not a picture"
     drop(demo, "/words.txt")
     check(demo)

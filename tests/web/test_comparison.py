@@ -100,9 +100,9 @@ def test_three_runners_agree_on_a_picture(demo: Page, dist: Path, site: Site) ->
     assert demo.evaluate("document.getElementById('compare').textContent") == "Compare with tfjs"
     demo.screenshot(SHOTS / "comparison.png")
 
-    asked = {urlsplit(address) for address in demo.requests if not address.startswith(("data:", "blob:"))}
-    assert {address.netloc for address in asked} == {urlsplit(site.address).netloc}
-    assert "/tfjs/webgl.js" in {address.path for address in asked}  # requests of workers are included
+    requested = {urlsplit(address) for address in demo.requests if not address.startswith(("data:", "blob:"))}
+    assert {address.netloc for address in requested} == {urlsplit(site.address).netloc}
+    assert "/tfjs/webgl.js" in {address.path for address in requested}  # requests of workers are included
 
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.wait_for("document.getElementById('comparison').hidden")  # the earlier labels are still there
@@ -127,7 +127,7 @@ def test_three_runners_make_the_same_picture(demo: Page) -> None:
     demo.screenshot(SHOTS / "comparison-superres.png")
 
 
-def test_the_camera_is_compared_until_it_is_enough(demo: Page) -> None:
+def test_the_comparison_on_the_camera_can_be_stopped(demo: Page) -> None:
     demo.evaluate("document.getElementById('camera').click()")
     demo.wait_for("document.getElementById('frames').value > 1")
     compare(demo)

@@ -23,15 +23,15 @@ SIZES = [(24, 40), (33, 21)]
 PICTURES = [(100, 37), (37, 100), (8, 50), (40, 24), (48, 80), (20, 70), (1, 1), (3, 300)]
 """Width and height: wider, higher, smaller and larger than the model's, the same, and with one equal side."""
 
-SEEN = """async (names) => {
+READ_INPUT_TEXTURES = """async (names) => {
     const {texture, x, y} = model.session.picture.value.views[0];
     const {width, height} = model.session.picture.value;
-    const seen = [];
+    const pixels_read = [];
     for (const name of names) {
         await model.run(await (await fetch(name)).blob());
-        seen.push([...model.session.readTexture(texture, x, y, width, height).data]);
+        pixels_read.push([...model.session.readTexture(texture, x, y, width, height).data]);
     }
-    return seen;
+    return pixels_read;
 }"""
 
 
@@ -60,13 +60,13 @@ def test_pictures_are_fitted_as_defined(blank: Page, site: Site, tmp_path: Path,
     for size in SIZES:
         site.files["/fits.glslnn"] = picture_model(tmp_path / "fits.glslnn", size, fit, channels)
         blank.evaluate("(async () => { globalThis.model = await lib.GlslInfer.load('/fits.glslnn'); })()")
-        seen = blank.evaluate(SEEN, [f"/{index}.png" for index in range(len(images))])
-        for image, sample in zip(images, seen):
+        pixels_read = blank.evaluate(READ_INPUT_TEXTURES, [f"/{index}.png" for index in range(len(images))])
+        for image, sample in zip(images, pixels_read):
             expected = texels(preprocess.load(image, size, fit=fit, channels=channels))
-            off = np.abs(np.array(sample, np.int64).reshape(expected.shape) - expected)
-            assert off.max() <= STEPS, (size, image.size)
+            error = np.abs(np.array(sample, np.int64).reshape(expected.shape) - expected)
+            assert error.max() <= STEPS, (size, image.size)
             if image.size == size[::-1]:
-                assert off.max() == 0
+                assert error.max() == 0
         blank.evaluate("model.close()")
 
 
@@ -82,7 +82,7 @@ def test_pixels_of_the_models_own_size(blank: Page, site: Site, tmp_path: Path) 
         blank.evaluate("(async () => { globalThis.model = await lib.GlslInfer.load('/own.glslnn'); })()")
         own = preprocess.load(rgba, (6, 9), fit="stretch/area-average", channels=channels)
         for picture in (rgba, own):
-            seen = blank.evaluate(
+            pixels_read = blank.evaluate(
                 """async (bytes) => {
                     await model.run(Uint8Array.from(bytes));
                     const {texture, x, y} = model.session.picture.value.views[0];
@@ -90,5 +90,5 @@ def test_pixels_of_the_models_own_size(blank: Page, site: Site, tmp_path: Path) 
                 }""",
                 picture.ravel().tolist(),
             )
-            assert np.array_equal(np.array(seen, np.uint8).reshape(6, 9, 4), texels(own)), channels
+            assert np.array_equal(np.array(pixels_read, np.uint8).reshape(6, 9, 4), texels(own)), channels
         blank.evaluate("model.close()")

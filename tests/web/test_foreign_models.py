@@ -15,7 +15,7 @@ import glsl_infer
 
 
 @pytest.mark.parametrize("name", foreign_models.EVERYWHERE)
-def test_a_file(blank: Page, site: Site, tmp_path: Path, name: str) -> None:
+def test_outputs_have_the_bytes_of_the_python_runner(blank: Page, site: Site, tmp_path: Path, name: str) -> None:
     _, bundle, _ = foreign_models.exported(name, tmp_path)
     inputs = foreign_models.picture(bundle)
     site.files[f"/{bundle.name}"] = bundle.read_bytes()

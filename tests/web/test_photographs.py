@@ -99,7 +99,7 @@ def test_logits_and_labels_are_the_python_runners(
     blank.evaluate(LOAD, f"/models/{model.name}")
     for address, (label, logits) in expected.items():
         top, *others = blank.evaluate(CLASSIFY, address)  # one call each: a busy machine takes seconds for one
-        off = np.array(others) - np.mean(others) - (logits - logits.mean())
-        print(address, label, f"{np.abs(off).max():.3f}")
-        assert np.abs(off).max() <= MARGIN, address
+        error = np.array(others) - np.mean(others) - (logits - logits.mean())
+        print(address, label, f"{np.abs(error).max():.3f}")
+        assert np.abs(error).max() <= MARGIN, address
         assert top == label, address

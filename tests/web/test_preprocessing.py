@@ -90,22 +90,22 @@ def png(image: Image.Image, exif: Image.Exif | None = None) -> bytes:
 def test_any_size_is_scaled_as_defined(page: Page, site: Site, size: tuple[int, int]) -> None:
     image = noise(*size)
     result = seen(page, site, png(image))
-    off = np.abs(result[..., :3].astype(int) - preprocess.load(image, SIZE))
-    assert off.max() <= (0 if min(size) == SIZE else STEPS)
+    error = np.abs(result[..., :3].astype(int) - preprocess.load(image, SIZE))
+    assert error.max() <= (0 if min(size) == SIZE else STEPS)
     assert (result[..., 3] == 255).all()
 
 
 def test_transparent_pictures_are_composited_over_white(page: Page, site: Site) -> None:
     image = noise(300, 200, 4)
-    off = np.abs(seen(page, site, png(image))[..., :3].astype(int) - preprocess.load(image, SIZE))
-    assert off.max() <= STEPS
+    error = np.abs(seen(page, site, png(image))[..., :3].astype(int) - preprocess.load(image, SIZE))
+    assert error.max() <= STEPS
 
 
 @pytest.mark.parametrize("kind", ["file", "bitmap", "element", "canvas", "pixels"])
 def test_every_kind_of_source_gives_the_same_picture(page: Page, site: Site, kind: str) -> None:
     image = noise(300, 260)
-    off = np.abs(seen(page, site, png(image), kind)[..., :3].astype(int) - preprocess.load(image, SIZE))
-    assert off.max() <= STEPS
+    error = np.abs(seen(page, site, png(image), kind)[..., :3].astype(int) - preprocess.load(image, SIZE))
+    assert error.max() <= STEPS
 
 
 def test_a_photograph_is_made_upright(page: Page, site: Site) -> None:
@@ -114,5 +114,5 @@ def test_a_photograph_is_made_upright(page: Page, site: Site) -> None:
     exif[0x0112] = 6
     with Image.open(io.BytesIO(png(image, exif))) as turned:
         expected = preprocess.load(turned, SIZE)
-    off = np.abs(seen(page, site, png(image, exif))[..., :3].astype(int) - expected)
-    assert off.max() <= STEPS
+    error = np.abs(seen(page, site, png(image, exif))[..., :3].astype(int) - expected)
+    assert error.max() <= STEPS

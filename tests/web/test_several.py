@@ -78,7 +78,7 @@ def test_classes_of_several_outputs(blank: Page, site: Site, tmp_path: Path) -> 
     assert [label["probability"] for label in result["labels"]] == pytest.approx(probabilities[best].tolist())
 
 
-def test_inputs_are_asked_for_by_name_and_kind(blank: Page, site: Site, tmp_path: Path) -> None:
+def test_messages_name_the_missing_inputs_and_their_kinds(blank: Page, site: Site, tmp_path: Path) -> None:
     served(site, tmp_path, "several")
     blank.evaluate(LOAD, "several.glslnn")
     blank.evaluate("""{ globalThis.image = new Uint8Array(144 * 256); globalThis.numbers = new Float32Array(7); }""")

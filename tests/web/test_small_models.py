@@ -17,7 +17,7 @@ BESIDE_A_TIE = {"xception_block"}
 
 
 @pytest.mark.parametrize("name", RUN_EVERYWHERE)
-def test_a_model(blank: Page, site: Site, name: str) -> None:
+def test_outputs_have_the_bytes_of_the_python_runner(blank: Page, site: Site, name: str) -> None:
     exported = small_models.exported(name)
     site.files[f"/{exported.path.name}"] = exported.path.read_bytes()
     blank.evaluate(LOAD, exported.path.name)

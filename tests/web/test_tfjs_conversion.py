@@ -72,14 +72,14 @@ def test_tfjs_computes_the_graph(blank: Page, site: Site, tmp_path: Path, weight
     pixels = picture(9)
     bytes_ = np.dstack([pixels, np.full((SIZE, SIZE), 255, np.uint8)]).ravel().tolist()
     expected = reference.run(graph(), pixels, mode="float")
-    for way in ("split", "whole"):
-        result = blank.evaluate(RUN, f"/{weights}", way, SIZE, bytes_)
+    for layout in ("split", "whole"):
+        result = blank.evaluate(RUN, f"/{weights}", layout, SIZE, bytes_)
         assert result["shape"] == [len(LABELS)]
         # Dense weights have 16 bits in every bundle. In a texture, all weights have 16 bits here.
-        assert np.abs(np.array(result["data"]) - expected).max() < 0.003 * np.ptp(expected), way
+        assert np.abs(np.array(result["data"]) - expected).max() < 0.003 * np.ptp(expected), layout
 
 
-def test_what_tfjs_has_no_counterpart_of_is_named(tmp_path: Path, dist: Path) -> None:
+def test_features_without_counterpart_in_tfjs_are_named(tmp_path: Path, dist: Path) -> None:
     (tmp_path / "models").mkdir()
     ranged.write_ranged(tmp_path / "models").rename(tmp_path / "models/other.glslnn")
     words = "layer 'image': an image whose numbers are not from 0 to 1 is not converted for tfjs"
