@@ -266,6 +266,27 @@ def test_an_uncertain_mask_is_absent() -> None:
     assert sure.as_json() == {"score": 0.6667, "share": pytest.approx(sure.share, abs=1e-4), "present": True}
 
 
+def test_a_mask_is_doubted_unless_the_mirrored_image_has_it_too() -> None:
+    part, mirrored = np.zeros((2, 10, 10), np.float32)
+    part[2:8, 2:8] = mirrored[2:8, 2:5] = 1.0
+    places = ((0.0, 0.0, 10.0, 10.0), (0, 0, 10, 10), (0.3, 0.7), (10, 10))
+    mask = Mask(part, *places, both_ways=(part + mirrored) / 2)
+    assert mask.score == 0.5 and mask.present
+    assert mask.share == Mask(part, *places).share
+    mirrored[2, 2:5] = 0.0
+    assert not Mask(part, *places, both_ways=(part + mirrored) / 2).present
+
+
+def test_the_mirrored_image_is_read_for_images_and_not_for_films(folder: Path, context: Context) -> None:
+    with Segmenter(folder / "mask.json", context=context) as segmenter:
+        pixels = picture(128, 96, (30, 40, 32))
+        mask = segmenter(pixels)
+        assert mask.present and mask.both_ways is not None
+        assert np.abs(mask.both_ways - mask.part).max() < 0.1, "it is mirrored back"
+        assert segmenter.follow(pixels).both_ways is None
+        assert segmenter(picture(128, 96)).both_ways is None  # nothing there
+
+
 def film(folder: Path) -> Path:
     """An empty scene, a moving square, and an empty scene; one frame in between is dark."""
     folder.mkdir()

@@ -187,11 +187,11 @@ def test_a_name_keeps_nine_digits(outer, pairs) -> None:
     function = of_slopes(outer, [slope for slope, _ in pairs], [bend for _, bend in pairs], (0.0, 0.5))
     parsed = activation(function.name).pieces
     assert parsed is not None and parsed.name == function.name
-    np.testing.assert_allclose(again(LINE), function(LINE), atol=1e-7)
-    y = again(LINE)
+    np.testing.assert_allclose(parsed(LINE), function(LINE), atol=1e-7)
+    y = parsed(LINE)
     assert (np.diff(y) >= 0.0).all() and y.min() >= 0.0 and y.max() <= 1.0
     assert parsed.folded(np.array([parsed.zero_at])) == 0.0
-    np.testing.assert_allclose(again.folded(again.factor * LINE + again.offset), y, atol=1e-12)
+    np.testing.assert_allclose(parsed.folded(parsed.factor * LINE + parsed.offset), y, atol=1e-12)
 
 
 def test_known_functions_are_of_this_form() -> None:
