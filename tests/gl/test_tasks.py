@@ -159,8 +159,15 @@ def test_a_mask_cuts_out_and_is_laid_over_backgrounds(folder: Path, context: Con
     assert np.asarray(mask.over(pixels, "blur"))[5, 90].tolist() == [0, 0, 0]
     Image.new("RGB", (7, 500), (0, 200, 0)).save(tmp_path / "ground.png")
     assert np.asarray(mask.over(pixels, tmp_path / "ground.png"))[5, 90].tolist() == [0, 200, 0]
-    with pytest.raises(InputError, match="give blur, a colour"):
-        mask.over(pixels, "no-colour")
+    for background, problem in (
+        ("no-colour", "'no-colour' is not a colour; "),
+        ("gren", "'gren' is not a colour (did you mean green?); "),
+        ("beach.jpg", "beach.jpg: no such file; "),
+        ("photos/beach", "photos/beach: no such file; "),
+    ):
+        with pytest.raises(InputError) as caught:
+            mask.over(pixels, background)
+        assert str(caught.value).startswith(f"{problem}as the background, give blur, a colour")
 
 
 def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:

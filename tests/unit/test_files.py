@@ -371,6 +371,21 @@ def test_formats_that_pillow_does_not_decode_are_counted(folder: Path, monkeypat
         preprocess.open_image(folder / "e.heic")
 
 
+def test_training_explains_formats_that_pillow_does_not_decode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(decoding._PLUGINS, ".heic", ("no_such_plugin", "some-plugin"))
+    cat = tmp_path / "cat"
+    cat.mkdir()
+    for index in range(photographs.LEAST):
+        (cat / f"{index}.heic").write_bytes(b"")
+    with pytest.raises(InputError) as caught:
+        photographs.find(tmp_path)
+    message = str(caught.value)
+    assert message.startswith(
+        f"{cat}: 0 readable images; a class needs 5, better 30; {cat}: 5 files are left out; {NO}"
+    )
+    assert message.endswith("-m pip install some-plugin")
+
+
 def test_training_follows_the_rule(folder: Path) -> None:
     (folder / "deep/d.png").unlink()
     for name in ("class", "__MACOSX/class", "@eaDir/class"):
