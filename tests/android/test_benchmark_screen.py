@@ -13,7 +13,7 @@ from picture_models import picture_model
 from toolchain import Tools
 
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.aibench import before
+from glsl_infer.tools.aibench import degraded_input
 from glsl_infer.tools.aibench.tests import TESTS
 
 pytestmark = pytest.mark.exhaustive
@@ -35,7 +35,7 @@ def benchmark(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> tuple[l
             shutil.copyfile(SMALL, path)
         elif test.network != "srgan":  # missing in this app
             picture_model(path, (24, 36), "stretch/area-average", 1 if test.network == "vdsr" else 3, "image")
-        before.write(test, IMAGES / "pineapple007.jpg", (test.width, test.height), path.with_suffix(".png"))
+        degraded_input.write(test, IMAGES / "pineapple007.jpg", (test.width, test.height), path.with_suffix(".png"))
         models += [path] if path.exists() else []
     (folder / "dped-192x128.png").write_bytes(b"no picture")  # makes its test fail
     build_apk.build(tools, models, folder / "demo.apk", folder / "key" / "debug.keystore")

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from bundle_files import ordinary_user
 from command_line import Capture, refused
-from pictures_made import noise, saved
 from PIL import ExifTags, Image, ImageOps
+from preprocessing_images import noise, saved
 from tiny import write_tiny
 
 import glsl_infer

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import keras
 import pytest
-from planted import executed, plant
+from planted_modules import executed, plant
 
 from glsl_infer import bundle
 from glsl_infer.cli import main

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from varied import NOTHING, apply, pictures, plain
+from apply_variations import NOTHING, apply, pictures, plain
 
 from training.augmentation import draw
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from varied import NOTHING, apply, pictures
+from apply_variations import NOTHING, apply, pictures
 
 from training import augmentation
 from training.augmentation import FOCAL, YIQ, draw, order, plain

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from varied import NOTHING, apply, plain
+from apply_variations import NOTHING, apply, plain
 
 from training.augmentation import draw, mixed_labels
 from training.recipe_augmentation import Cutout, Mixing

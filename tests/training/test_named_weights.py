@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from glsl_infer.errors import InputError
-from glsl_infer.tools.aibench.before import CHANGES
+from glsl_infer.tools.aibench.degraded_input import CHANGES
 from training import named_weights
 from training.aibench.build import build
 from training.aibench.networks import MASKS, NETWORKS

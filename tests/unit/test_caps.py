@@ -14,7 +14,7 @@ import bundle_data
 import pytest
 import tiny
 from bundle_files import members_of, peak_memory_below, refusal, rehashed, zipped
-from too_much import GOOD, HUGE_QUAD, HUGE_TEXTURE, PASS, TOO_MUCH
+from oversized_manifests import GOOD, HUGE_QUAD, HUGE_TEXTURE, PASS, TOO_MUCH
 
 from glsl_infer.bundle import format_constants, manifest_json
 from glsl_infer.bundle.manifest_check import check, check_caps

@@ -8,8 +8,8 @@ import image_models
 import numpy as np
 import pytest
 from pairwise import each_of
-from pictures_made import noise
 from PIL import Image
+from preprocessing_images import noise
 from tiny import tiny_bundle
 
 from glsl_infer.errors import InputError

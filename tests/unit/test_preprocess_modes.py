@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from pictures_made import WHITE, only_colour, palette_picture, saved
 from PIL import ExifTags, Image
+from preprocessing_images import WHITE, only_colour, palette_picture, saved
 
 from glsl_infer.errors import ImageError
 from glsl_infer.runtime.pictures import preprocess

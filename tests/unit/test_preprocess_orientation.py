@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 from pairwise import each_of, pairs_of
-from pictures_made import noise, saved
 from PIL import ExifTags, Image
+from preprocessing_images import noise, saved
 
 from glsl_infer.runtime.pictures import preprocess
 

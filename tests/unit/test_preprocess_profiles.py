@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from pictures_made import (
+from PIL import Image, ImageCms
+from preprocessing_images import (
     BLUE,
     D50,
     GREEN,
@@ -21,7 +22,6 @@ from pictures_made import (
     saved,
     xyz,
 )
-from PIL import Image, ImageCms
 
 from glsl_infer.runtime.pictures import preprocess
 

@@ -10,8 +10,8 @@ from bundle_files import peak_memory_below
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from pictures_made import noise, only_colour, saved
 from PIL import Image
+from preprocessing_images import noise, only_colour, saved
 
 from glsl_infer.runtime.pictures import preprocess, scaling
 

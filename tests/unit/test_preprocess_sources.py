@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from pairwise import each_of
-from pictures_made import BLUE, GREEN, RED, WHITE, Pixels, linear_rgb, noise, only_colour, saved
 from PIL import ExifTags, Image
+from preprocessing_images import BLUE, GREEN, RED, WHITE, Pixels, linear_rgb, noise, only_colour, saved
 
 from glsl_infer.errors import ImageError
 from glsl_infer.runtime.pictures import preprocess

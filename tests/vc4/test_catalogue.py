@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from glsl_infer.tools.get import catalogue, making
+from glsl_infer.tools.get import catalogue, exporting
 from glsl_infer.tools.videocore import Driver
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts/bench"))
@@ -18,6 +18,6 @@ from catalogue_ranges import milliseconds
 @pytest.mark.parametrize("name", ["face-detection", "face-mesh"])  # the others take a minute each
 def test_the_milliseconds_of_the_catalogue_are_the_estimates(name: str, driver: Driver) -> None:
     model = catalogue.read()[name]
-    if not making.kept_file(model).is_file():
+    if not exporting.kept_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
     assert model.zero_ms == milliseconds(model)
