@@ -312,4 +312,4 @@ def test_a_terminal_shows_progress(image_folder):
     os.close(stderr)
     text = os.read(terminal, 1 << 16).decode()
     os.close(terminal)
-    assert "reading images" in text and "/9 [" in text
+    assert "reading: " in text and "/9 [" in text

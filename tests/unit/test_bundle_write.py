@@ -20,7 +20,8 @@ import tiny
 from bundle_files import members_of, ordinary_user
 from conformance_parts import members
 from conformance_zip import zipped
-from graphs import conv_node, input_node
+from graphs import conv_node, input_node, pool_node
+from PIL import Image
 from test_bundle_schema import SCHEMA
 
 from glsl_infer import bundle as bundles
@@ -281,6 +282,23 @@ def test_classes_without_labels_are_numbered(tmp_path: Path, monkeypatch: pytest
     assert any(
         "3 classes have no labels and are numbered from 0; give --labels FILE" in text for text in report.warnings
     )
+
+
+@pytest.mark.parametrize(("count", "warned"), [(2, True), (16, False)])
+def test_few_images_for_learnt_ranges_are_warned_of(tmp_path: Path, count: int, warned: bool) -> None:
+    rng = np.random.default_rng(4)
+    for index in range(count):
+        Image.fromarray(rng.integers(0, 256, (9, 9, 3), np.uint8)).save(tmp_path / f"{index:02}.png")
+    nodes = (input_node(9), conv_node(rng, "conv", ("image",), 3, 4, activation="linear"), pool_node("pool", "conv"))
+    report = export(
+        Graph("few", nodes, "pool"),
+        tmp_path / "few.glslnn",
+        calibration=sorted(tmp_path.glob("*.png")),
+        verify_seconds=0,
+    )
+    few = [text for text in report.warnings if text.startswith("only 2 images for the ranges of 1 layer, ")]
+    assert bool(few) == warned, report.warnings
+    assert not warned or "give --images with 16 or more" in few[0]
 
 
 Data = dict[str, Any]

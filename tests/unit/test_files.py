@@ -214,14 +214,14 @@ WRITERS = {
     "cli/collect.py": "a photograph, into files.writing",
     "cli/inspect.py": "runtime.images.save",
     "cli/number_files.py": "arrays, into files.output",
-    "cli/on_pictures.py": "runtime.images.save",
+    "cli/image_tasks.py": "runtime.images.save",
     "cli/run_results.py": "runtime.images.save",
     "importers/__init__.py": "a temporary folder",
     "importers/conversion_job.py": "the temporary folder of its parent",
     "runtime/images.py": "a picture, into files.writing",
     "support/child_process.py": "a temporary folder",
     "support/files.py": "the functions that all others use",
-    "tools/aibench/before.py": "a picture, into files.replacing",
+    "tools/aibench/degraded_input.py": "a picture, into files.replacing",
     "tools/aibench/bundles.py": "a temporary folder",
     "tools/benchmark/plots.py": "a plot, into files.output",
     "tools/camera/mjpeg.py": "a picture, into memory",
@@ -229,7 +229,7 @@ WRITERS = {
     "tools/deploy/fetch.py": "a temporary folder",
     "tools/deploy/folder.py": "a temporary folder, which is then renamed",
     "tools/deploy/tasks.py": "the same folder",
-    "tools/get/making.py": "a temporary folder",
+    "tools/get/exporting.py": "a temporary folder",
     "tools/train/make.py": "a picture, into files.writing",
     "tools/validate/compare.py": "a temporary folder",
     "tools/validate/job.py": "the temporary folder of its parent",
@@ -369,6 +369,21 @@ def test_formats_that_pillow_does_not_decode_are_counted(folder: Path, monkeypat
     assert messages[0].endswith("-m pip install some-plugin")
     with pytest.raises(ImageError, match=NO):
         preprocess.open_image(folder / "e.heic")
+
+
+def test_training_explains_formats_that_pillow_does_not_decode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(decoding._PLUGINS, ".heic", ("no_such_plugin", "some-plugin"))
+    cat = tmp_path / "cat"
+    cat.mkdir()
+    for index in range(photographs.LEAST):
+        (cat / f"{index}.heic").write_bytes(b"")
+    with pytest.raises(InputError) as caught:
+        photographs.find(tmp_path)
+    message = str(caught.value)
+    assert message.startswith(
+        f"{cat}: 0 readable images; a class needs 5, better 30; {cat}: 5 files are left out; {NO}"
+    )
+    assert message.endswith("-m pip install some-plugin")
 
 
 def test_training_follows_the_rule(folder: Path) -> None:
