@@ -130,7 +130,7 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
 
     options = {"runs": args.runs, "warm_up": args.warm_up, "layers": args.profile, "minutes": args.minutes}
     how = {"context": args.context, "cache": not args.no_cache}
-    with progress.counter(steps_of(**options), "runs") as say:
+    with progress.counter(steps_of(**options), "runs", "benchmark") as say:
         result = measure(args.model or default_model(), progress=say, **how, **options)
     _warn_of_load(result["machine"])
     return result
@@ -146,7 +146,7 @@ def _compare(args: argparse.Namespace) -> dict[str, Any]:
         for difference in comparison.differences(saved):
             say_warning(f"the results are from different machines: {difference}")
         return comparison.results(a, b, saved)
-    with progress.counter(2 * (args.runs + args.warm_up), "runs") as say:
+    with progress.counter(2 * (args.runs + args.warm_up), "runs", "benchmark") as say:
         return comparison.bundles(a, b, context=args.context, runs=args.runs, warm_up=args.warm_up, progress=say)
 
 

@@ -12,7 +12,6 @@ import json
 import math
 import re
 import struct
-import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import Any
 
 import pytest
 import ranged
+import readers
 import tiny
 from bundle_files import HOSTILE_VERTEX_SHADERS, rehashed
 from hostile_shaders import ACCEPTED, HEAD, REFUSED
@@ -29,10 +29,6 @@ from oversized_manifests import TOO_MUCH
 from pages import ROOT
 
 from glsl_infer.bundle import Bundle, format_constants, manifest_json
-
-sys.path.insert(0, str(ROOT / "scripts/bench/reliability"))
-
-import readers
 
 Files = dict[str, bytes]
 
@@ -85,7 +81,7 @@ def shaders() -> Files:
 
 def declarations() -> Files:
     """Return bundles whose only program declares uniforms in every way of the Python reader's tests."""
-    unit = unit_tests("test_uniform_declarations")
+    unit = unit_tests("test_uniforms")
     manifest = json.loads(GOOD["manifest.json"])
     manifest["programs"] = [
         {**manifest["programs"][0], "samplers": ["image"], "uniforms": [["weights", 8], ["late", 1]]}

@@ -183,9 +183,10 @@ def test_invalid_gpio_pins_are_refused(film: Path, tmp_path: Path, pins: MockFac
     assert "from 0 to 27" in refused(capsys, [*camera, "--gpio", "cat=28"])
     assert "give --gpio LABEL=17" in refused(capsys, [*camera, "--gpio", "17"])
     assert "a task has no labels; give --gpio 17" in refused(capsys, [*camera, "--task", "faces", "--gpio", "cat=17"])
-    assert "--gpio cow: " in refused(capsys, [*camera, "--gpio", "cow=17"])
+    assert "--gpio cow=17: " in refused(capsys, [*camera, "--gpio", "cow=17"])
     gpiozero.Device.pin_factory = None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPIOZERO_PIN_FACTORY", "rpigpio")
-        assert "no such pin" in refused(capsys, [*camera, "--gpio", "17=17"])
+        assert "--gpio first=17: no such pin" in refused(capsys, [*camera, "--gpio", "first=17"])
+        assert "--gpio cow=17: " in refused(capsys, [*camera, "--gpio", "cow=17"])  # the label is checked first
     gpiozero.Device.pin_factory = pins

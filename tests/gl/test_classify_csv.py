@@ -153,7 +153,7 @@ def test_a_pipe_is_refused(tmp_path: Path, capsys: Capture, name: str) -> None:
 PEAKS = """
 import resource, sys
 from glsl_infer.cli import classify, main, progress
-def watched(items, what):
+def watched(items, unit, name):
     for index, item in enumerate(items):
         if index in (300, len(items) - 1):
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)

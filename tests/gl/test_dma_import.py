@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dma_buf_round_trip import STEPS, export_refusal, image_of, image_refusal, round_trip
 from gl_objects import living
 from pages import ROOT
 from test_gpu_input import photograph, upload
@@ -24,10 +25,6 @@ from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.session import Session
 
 SCRIPT = ROOT / "scripts/bench/dma_buf_round_trip.py"
-
-sys.path.insert(0, str(SCRIPT.parent))
-
-from dma_buf_round_trip import STEPS, export_refusal, image_of, image_refusal, round_trip  # noqa: E402
 
 pytestmark = pytest.mark.drivers("all")
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from dma_buf_round_trip import external, image_of, image_refusal
 from gl_objects import living
-from pages import ROOT
 from test_gpu_input import photograph, upload
 from tiny import SIZE, tiny_bundle, tiny_picture
 
@@ -19,10 +18,6 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.egl_image import ExternalTexture
 from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.session import Session
-
-sys.path.insert(0, str(ROOT / "scripts/bench"))
-
-from dma_buf_round_trip import external, image_of, image_refusal
 
 pytestmark = pytest.mark.drivers("all")
 

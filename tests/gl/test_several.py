@@ -301,7 +301,7 @@ def check(context: Context, bundle: Bundle, seed: int) -> None:
                 inputs = stored_inputs(bundle, node.name, np.random.default_rng(seed))
                 allowed = TOLERANCE + 2.0 * isinstance(
                     bundle.values[node.name], SixteenBitMap
-                )  # see test_sixteen_bit_maps.py
+                )  # see test_statistics.py
                 assert layer_error(session, node.name, inputs) <= allowed, node.name
     reference_output = reference.run(bundle, values)
     assert list(results) == list(reference_output)

@@ -159,8 +159,15 @@ def test_a_mask_cuts_out_and_is_laid_over_backgrounds(folder: Path, context: Con
     assert np.asarray(mask.over(pixels, "blur"))[5, 90].tolist() == [0, 0, 0]
     Image.new("RGB", (7, 500), (0, 200, 0)).save(tmp_path / "ground.png")
     assert np.asarray(mask.over(pixels, tmp_path / "ground.png"))[5, 90].tolist() == [0, 200, 0]
-    with pytest.raises(InputError, match="give blur, a colour"):
-        mask.over(pixels, "no-colour")
+    for background, problem in (
+        ("no-colour", "'no-colour' is not a colour; "),
+        ("gren", "'gren' is not a colour (did you mean green?); "),
+        ("beach.jpg", "beach.jpg: no such file; "),
+        ("photos/beach", "photos/beach: no such file; "),
+    ):
+        with pytest.raises(InputError) as caught:
+            mask.over(pixels, background)
+        assert str(caught.value).startswith(f"{problem}as the background, give blur, a colour")
 
 
 def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:
@@ -264,6 +271,27 @@ def test_an_uncertain_mask_is_absent() -> None:
     sure = Mask(part, *places)
     assert sure.score == pytest.approx(24 / 36) and sure.present
     assert sure.as_json() == {"score": 0.6667, "share": pytest.approx(sure.share, abs=1e-4), "present": True}
+
+
+def test_a_mask_is_doubted_unless_the_mirrored_image_has_it_too() -> None:
+    part, mirrored = np.zeros((2, 10, 10), np.float32)
+    part[2:8, 2:8] = mirrored[2:8, 2:5] = 1.0
+    places = ((0.0, 0.0, 10.0, 10.0), (0, 0, 10, 10), (0.3, 0.7), (10, 10))
+    mask = Mask(part, *places, both_ways=(part + mirrored) / 2)
+    assert mask.score == 0.5 and mask.present
+    assert mask.share == Mask(part, *places).share
+    mirrored[2, 2:5] = 0.0
+    assert not Mask(part, *places, both_ways=(part + mirrored) / 2).present
+
+
+def test_the_mirrored_image_is_read_for_images_and_not_for_films(folder: Path, context: Context) -> None:
+    with Segmenter(folder / "mask.json", context=context) as segmenter:
+        pixels = picture(128, 96, (30, 40, 32))
+        mask = segmenter(pixels)
+        assert mask.present and mask.both_ways is not None
+        assert np.abs(mask.both_ways - mask.part).max() < 0.1, "it is mirrored back"
+        assert segmenter.follow(pixels).both_ways is None
+        assert segmenter(picture(128, 96)).both_ways is None  # nothing there
 
 
 def film(folder: Path) -> Path:

@@ -127,6 +127,21 @@ def test_labels_that_cannot_be_folders_are_refused(
     assert "different names that can be folders" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("classes", "advice"),
+    [("cat fox", "'cat fox' is one class; for 2 classes, give cat,fox"), ("a; b", "for 2 classes, give a,b")],
+)
+def test_spaces_do_not_separate_classes(
+    pictures: Path, classes: str, advice: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("q"))
+    argv = ["collect", "--source", str(pictures), "-o", str(pictures / "out")]
+    assert main([*argv, "--classes", classes]) == 0
+    assert advice in capsys.readouterr().err
+    assert main([*argv, "--classes", f"{classes},none"]) == 0
+    assert "warning" not in capsys.readouterr().err
+
+
 def test_the_camera_is_a_pis_where_its_library_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

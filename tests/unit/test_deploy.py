@@ -1,4 +1,4 @@
-"""glsl-infer deploy: the file, downloads, and the folder. tests/keras/test_deploy_keras.py tests its exports."""
+"""glsl-infer deploy: the file, downloads, and the folder. tests/keras/test_export.py tests its exports."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ OLD_MESA = driver("VC4 V3D 2.1", "OpenGL ES 2.0 Mesa 22.3.6")
 
 
 def firmware(text: str, code: int = 0) -> dict[str, str]:
-    """Return the program that asks the firmware, with its answer."""
+    """Return the program that queries the firmware, with its answer."""
     return {"usr/bin/vcgencmd": f"#!/bin/sh\necho '{text}'\nexit {code}\n"}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
@@ -113,6 +115,37 @@ def test_concatenated_maps_have_the_same_bits() -> None:
     body = [input_node(16), conv_node(RNG, "conv", ("image",), 3, 4, activation="linear")]
     graph = Graph("picture", [*body, Node("both", "concat_copy", ("image", "conv"))], [both])
     assert layers(graph, "16") == {}  # an image has 8 bits
+
+
+@pytest.mark.parametrize("operator", ["average_pool", "upsample_bilinear"])
+@pytest.mark.parametrize("bits", [{"head": 16, "other": 8}, {"head": 16, "same": 8}])
+def test_a_map_in_8_bits_never_has_the_range_of_one_in_16(operator: str, bits: dict[str, int]) -> None:
+    more = (
+        conv_node(RNG, "side", ("neck",), 8, 16, activation="relu"),
+        Node("same", operator, ("head",)),
+        Node("other", operator, ("side",)),
+        Node("both", "concat_copy", ("same", "other")),
+    )
+    graph = network(GraphOutput("both", ("both",), purpose="values"), more=more)
+    bundle, _, prepared = build(graph, (), options=Options(precision_for=bits), calibration=PICTURES)
+    chosen = {node.name: node.attrs.get("bits") for node in prepared.graph.nodes}
+    assert chosen["same"] == chosen["other"] == chosen["head"]
+    assert reference.run(bundle, PICTURES[0]).shape[-1] == 6 + 16
+
+
+def test_values_near_the_largest_of_a_bundle_saturate() -> None:
+    steep = conv_node(RNG, "steep", ("image",), 3, 4, activation="exponential")
+    kernel = np.abs(steep.weights["kernel"])
+    body = [
+        input_node(16),
+        replace(steep, weights={**steep.weights, "kernel": kernel * np.float32(136.0) / kernel.sum((0, 1, 2))}),
+        conv_node(RNG, "after", ("steep",), 4, 4, activation="linear"),
+    ]
+    for how in ("8", "16"):
+        options = Options(precision=how)
+        _, program, _ = build(Graph("steep", body, "after"), (), options=options, calibration=PICTURES)
+        maps = [value for value in program.values.values() if isinstance(value, (FeatureMap, SixteenBitMap))]
+        assert max(value.largest for value in maps) > 1e26
 
 
 def test_a_vector_has_no_choice() -> None:

@@ -13,7 +13,7 @@ from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges import Calibration, Precision, PreparedGraph, precision, prepare, sensitivity
 from glsl_infer.compiler.ranges.expected_error import Fold
-from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE, Limits
+from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE, CostRatios, Limits
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.tools.validate import verdict
@@ -217,8 +217,8 @@ def test_auto_does_not_trust_measured_gains_while_outputs_are_useless() -> None:
     last = min(free.layers, key=lambda layer: layer.error).layer
     in_8 = {layer.layer: None for layer in free.layers if layer.layer != last}  # else its share of the error grows
 
-    def counted(graph: Graph) -> tuple[float, float]:
-        return (1.9, 1.0) if graph.by_name[last].attrs["bits"] == 16 else (1.0, 1.0)
+    def counted(graph: Graph) -> CostRatios:
+        return CostRatios(1.9, 1.0, 1.9) if graph.by_name[last].attrs["bits"] == 16 else CostRatios(1.0, 1.0, 1.0)
 
     def badness(graph: Graph) -> float:
         return 0.05 if graph.by_name[last].attrs["bits"] == 16 else 5.0
@@ -228,3 +228,25 @@ def test_auto_does_not_trust_measured_gains_while_outputs_are_useless() -> None:
     assert chosen.get(last) is None
     chosen, spent = sensitivity.spend(ranged, in_8, samples, limits, counted, badness)
     assert chosen[last] is not None and spent.times == 1.9
+
+
+@pytest.mark.parametrize(("time", "stored"), [(1.9, True), (2.1, False)])
+def test_all_maps_in_16_bits_can_be_cheaper_than_some(time: float, stored: bool) -> None:
+    """Each join of maps with different bits takes an additional draw, so that one more map alone is too expensive."""
+    ranged = prepare(GRAPH, Calibration(PICTURES)).graph
+    layers = precision.possible_layers(ranged)
+
+    def sixteen(graph: Graph) -> int:
+        return sum(graph.by_name[name].attrs["bits"] == 16 for name in layers)
+
+    def counted(graph: Graph) -> CostRatios:
+        count = sixteen(graph)
+        return CostRatios(2.1, 1.0, time) if count == len(layers) else CostRatios(1.0 + 2.0 * count, 1.0, 1.0)
+
+    def badness(graph: Graph) -> float:
+        return 5.0 - 4.5 * (sixteen(graph) == len(layers))
+
+    samples = [(picture, Fold()) for picture in PICTURES]
+    chosen, spent = sensitivity.spend(ranged, {}, samples, Limits(0.0, share=0.12), counted, badness)
+    assert {name for name, choice in chosen.items() if choice is not None} == (set(layers) if stored else set())
+    assert spent.times == (2.1 if stored else 1.0)

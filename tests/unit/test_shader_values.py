@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-from hostile_shaders import FOLLOWED, HEAD
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts/bench/reliability"))
-
 import shader_values
+from hostile_shaders import FOLLOWED, HEAD
 
 from glsl_infer.bundle.shader_check import Shader
 

@@ -223,8 +223,8 @@ def test_negative_scores_of_all_images_leave_room_for_an_object(
     layer = convolution("score", "image", [[8.0 / 3.0]] * 3, [-4.0], "linear")
     graph = Graph("test", [input_node(SIDE), layer], [GraphOutput("score", ("score",), steps, VALUES)])
     for count in (4, 20):
-        stored = build(graph, (), calibration=images(*[60] * count)).bundle.graph
-        assert stored.by_name["score"].attrs["bits"] == bits
+        options = Options(precision=str(bits))
+        stored = build(graph, (), options=options, calibration=images(*[60] * count)).bundle.graph
         white = np.full((SIDE, SIDE, 3), 255, np.uint8)
         results = [reference.run(network, white, mode=mode) for network, mode in ((graph, "float"), (stored, "stored"))]
         assert np.abs(results[0] - results[1]).max() <= most

@@ -1,15 +1,21 @@
-"""A sample of scripts/vc4/convolutions.py: every convolution has enough registers, and two threads."""
+"""Convolutions, and operations on two maps, compile for a VideoCore IV with enough registers."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from convolution_cases import ACTIVATIONS, DILATED_ACTIVATIONS, KINDS, SIZES, WEIGHTS, Batch, Case, batches
 from convolutions import TABLE, Result, as_json, batch_range, compile_with_each, merge_rows, read, table
+from graphs import classifier, conv_node, input_node
 
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.graph import Node
 from glsl_infer.graph.activations import FORMS
+from glsl_infer.tools import videocore
 from glsl_infer.tools.videocore import Driver
 from glsl_infer.tools.videocore.driver import RELEASES
 
@@ -144,3 +150,36 @@ def test_the_square_of_a_sum_with_weights_in_a_texture_has_two_threads(drivers: 
     """
     batch = Batch(96, (Case(2, 1, "groups", "texture", "square", 6),))
     assert alone(drivers, tmp_path, batch) == {("texture", "", 2)}
+
+
+SIZE, CHANNELS = 8, 16
+
+
+@pytest.mark.parametrize(
+    ("operation", "bits"), [("add", 8), ("add", 16), ("subtract", 8), ("subtract", 16), ("multiply", 8)]
+)  # a 16-bit product fetches 18 texels at once: one thread
+def test_operations_on_two_maps_have_two_threads(driver: Driver, tmp_path: Path, operation: str, bits: int) -> None:
+    check(driver, tmp_path, Node("n", "binary", ("a", "b"), {"operation": operation}), bits)
+
+
+@pytest.mark.parametrize("activation", ["linear", "relu", "sigmoid"])
+def test_two_threads_of_sums(driver: Driver, tmp_path: Path, activation: str) -> None:
+    check(driver, tmp_path, Node("n", "add", ("a", "b"), {"activation": activation}), before="relu")
+
+
+def check(driver: Driver, tmp_path: Path, node: Node, bits: int = 8, before: str = "linear") -> None:
+    rng = np.random.default_rng(1)
+    body = [input_node(SIZE)]
+    body += [conv_node(rng, name, ("image",), 3, CHANNELS, activation=before) for name in "ab"]
+    body += [
+        node,
+        Node("largest", "max_pool", (node.name,)),
+    ]  # means would read the terms of a sum, which is then not drawn
+    pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(4)]
+    path = tmp_path / "binary.glslnn"
+    options = Options(precision="8", precision_for={"n": bits})
+    built, _, _ = build(classifier(rng, body, CHANNELS), ["a", "b", "c"], options=options, calibration=pictures)
+    bundles.write(built, path)
+    bundle, measured = videocore.measure(path, driver)
+    programs = {entry.program for entry in bundle.manifest.passes if entry.layer == "n"}
+    assert {measured.programs[program].threads for program in programs} == {2}
