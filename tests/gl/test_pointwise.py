@@ -206,14 +206,14 @@ def pictures(rng: np.random.Generator) -> list[np.ndarray]:
 
 
 ONE_PLACE = pytest.mark.drivers("all")
-PLACES = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
+LAYOUTS_AND_WEIGHTS = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
 
 
 def everywhere() -> Iterator[object]:
     """Yield each activation in one place, rotating over the places, and for `make test-all` in every place."""
     for number, text in enumerate(TEXTS):
-        for index, position in enumerate(PLACES):
-            first = number % len(PLACES) == index
+        for index, position in enumerate(LAYOUTS_AND_WEIGHTS):
+            first = number % len(LAYOUTS_AND_WEIGHTS) == index
             yield pytest.param(text, *position, marks=ONE_PLACE if first else pytest.mark.exhaustive)
 
 

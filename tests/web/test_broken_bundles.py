@@ -1,5 +1,6 @@
-"""Damaged bundles, and bundles that this browser or its driver cannot run. tests/android/test_three_readers.py has the
-reader's rules.
+"""Damaged bundles, and bundles that this browser or its driver cannot run.
+
+tests/android/test_three_readers.py has the rules of the reader.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def test_damaged_bytes_end_in_a_bundle_error_or_do_not_matter(
     site.files["/good"] = zipped(tmp_path / "good.zip", good).read_bytes()
     result: dict[str, Any] = blank.evaluate("""(async () => {
         const good = new Uint8Array(await (await fetch("/good")).arrayBuffer());
-        const wanted = await lib.read(good);
+        const expected = await lib.read(good);
         let state = 3;
         const random = (below) => {
             state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
@@ -47,7 +48,7 @@ def test_damaged_bytes_end_in_a_bundle_error_or_do_not_matter(
             for (let i = 0; i < 1 + random(4); i++) data[start + random(data.length - start)] = random(256);
             try {
                 const {members} = await lib.read(data);
-                const same = [...wanted.members].every(([name, bytes]) => `${members.get(name)}` === `${bytes}`);
+                const same = [...expected.members].every(([name, bytes]) => `${members.get(name)}` === `${bytes}`);
                 if (!same) others.push(trial);
             } catch (error) {
                 refused += 1;
