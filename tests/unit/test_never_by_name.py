@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = {"build", "data", "dist", "node_modules", "runs", "__pycache__"}
-OWN = {".ci", ".github"}
+CHECKED_HIDDEN_FOLDERS = {".ci", ".github"}
 """Hidden folders of the project. Others belong to programs."""
 
 SUFFIXES = {
@@ -43,7 +43,8 @@ def texts() -> Iterator[tuple[str, str]]:
         folders[:] = [
             name
             for name in folders
-            if (name not in SKIPPED or Path(folder).name == "scripts") and (name in OWN or name[0] != ".")
+            if (name not in SKIPPED or Path(folder).name == "scripts")
+            and (name in CHECKED_HIDDEN_FOLDERS or name[0] != ".")
         ]
         for name in files:
             path = Path(folder, name)
