@@ -271,9 +271,9 @@ def _parts(parts: list[dict[str, Any]]) -> list[str]:
     lines = ["", f"{'part':28} {'median':>9} {'5 %':>9} {'95 %':>9} {'kB up':>9} {'kB back':>9}"]
     for number, part in enumerate(parts, 1):
         first, *more = part["operators"]
-        what = f"{number} {part['kind'].upper()}, {first}{f' and {len(more)} more' * bool(more)}"
+        label = f"{number} {part['kind'].upper()}, {first}{f' and {len(more)} more' * bool(more)}"
         transfers = f"{part['uploaded'] / 1e3:9.1f} {part['read_back'] / 1e3:9.1f}"
-        lines.append(f"{what:28} {_times(part['ms'])} {transfers}")
+        lines.append(f"{label:28} {_times(part['ms'])} {transfers}")
     return lines
 
 
@@ -283,8 +283,8 @@ def _profile(profile: dict[str, Any], gpu: float) -> list[str]:
     lines.append(f"{head} {'median':>9} {'5 %':>9} {'95 %':>9} {'share':>7}")
     for layer in profile["layers"]:
         shape = "x".join(map(str, layer["shape"]))
-        what = f"{layer['layer']:24} {layer['op']:20} {shape:>12} {layer['draws']:5}"
-        lines.append(f"{what} {_times(layer['ms'])} {100 * layer['share']:5.1f} %")
+        label = f"{layer['layer']:24} {layer['op']:20} {shape:>12} {layer['draws']:5}"
+        lines.append(f"{label} {_times(layer['ms'])} {100 * layer['share']:5.1f} %")
     lines.append(f"all layers: {profile['sum_ms']:.2f} ms; the same as one frame, not taken apart: {gpu:.2f} ms")
     return lines
 

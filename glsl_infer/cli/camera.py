@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run until the source ends, the window is closed or a signal arrives. All of these are a success."""
     from glsl_infer.tools.camera import sources
-    from glsl_infer.tools.camera.stopping import until_signalled
+    from glsl_infer.tools.camera.stop_signals import until_signalled
 
     execution.check_signature(args)
     execution.check_window(args)
@@ -131,9 +131,9 @@ def _run_classifier(
                 line["predictions"] = [asdict(prediction) for prediction in predictions]
                 print(json.dumps(line), flush=True)
             else:
-                what = frame.name or f"frame {frame.index}"
+                title = frame.name or f"frame {frame.index}"
                 labels = ", ".join(f"{100 * each.probability:.2f} % {each.label}" for each in predictions)
-                print(one_line(f"{what}: {labels}{camera_tasks.rate_text(frame, rate)}"), flush=True)
+                print(one_line(f"{title}: {labels}{camera_tasks.rate_text(frame, rate)}"), flush=True)
 
         def while_open() -> Iterator[Frame]:
             for frame in frames:

@@ -78,7 +78,8 @@ def _tqdm() -> Any:
 def status(name: str) -> Iterator[Callable[[str], None]]:
     """Yield a function that shows a short text after ``name``. Each text replaces the previous one; the last is erased.
 
-    Without a terminal, a text is printed from time to time.
+    An empty text erases the line, so that a warning can be printed. Without a terminal, a text is printed from time
+    to time.
     """
     if not sys.stderr.isatty():
         with _now_and_then(name) as say:
@@ -90,7 +91,7 @@ def status(name: str) -> Iterator[Callable[[str], None]]:
         print(f"\r\x1b[K{one_line(text)[: width(sys.stderr)]}", end="", file=raw(sys.stderr), flush=True)
 
     try:
-        yield lambda words: write(f"{name}: {words}")
+        yield lambda words: write(words and f"{name}: {words}")
     finally:
         _shown.pop()
         write("")

@@ -342,8 +342,8 @@ def _check_model(args: argparse.Namespace, bundle: Bundle, *, several: bool) -> 
     if args.out is None:
         maps = [output for output in outputs if len(output.shape) > 1]
         if maps and args.csv is None:
-            what = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
-            raise InputError(f"returns {what} of {sides(maps[0].shape)}; {_where_to(maps, several)}")
+            subject = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
+            raise InputError(f"returns {subject} of {sides(maps[0].shape)}; {_where_to(maps, several)}")
         return None
     suffix = args.out.suffix.lower()
     if suffix in ALL:

@@ -65,9 +65,19 @@ def run(args: argparse.Namespace) -> int:
     for suffix in (".md", ".png"):
         output_file(args.out.with_suffix(suffix))
     with progress.status("train") as say:
-        trained = train(photographs, args.out, start=args.start, context=args.context, progress=say)
-    for warning in trained.warnings:
-        say_warning(one_line(warning))
+
+        def warn(warning: str) -> None:
+            say("")
+            say_warning(one_line(warning))
+
+        trained = train(
+            photographs,
+            args.out,
+            start=args.start,
+            context=args.context,
+            progress=say,
+            warn=warn,
+        )
     if args.json:
         print(trained.as_json())
         return 0

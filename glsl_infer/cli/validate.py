@@ -231,10 +231,10 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
         "",
     ]
     for end in agreement["outputs"]:
-        what = "probabilities" if end["softmax"] else "outputs"
-        what = what if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
+        subject = "probabilities" if end["softmax"] else "outputs"
+        subject = subject if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
         lines.append(
-            f"{what} of {_sample_count(agreement)}: cosine similarity {end['cosine']:.6f} "
+            f"{subject} of {_sample_count(agreement)}: cosine similarity {end['cosine']:.6f} "
             f"(worst image {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
             f"largest error {end['max_error']:.4g}, mean error {end['mean_error']:.4g}"
         )

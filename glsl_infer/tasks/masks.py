@@ -15,6 +15,7 @@ from glsl_infer.bundle.manifest import CENTER_CROP
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures import preprocess, scaling
 from glsl_infer.runtime.pictures.preprocess import ImageSource
+from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.tasks.drawing import colour, copy_of
 
 BLUR = "blur"
@@ -148,9 +149,13 @@ def ground(background: Background) -> tuple[int, int, int] | Image.Image | None:
             red, green, blue = ImageColor.getrgb(background)[:3]
             return red, green, blue
         except ValueError:
-            if not Path(background).exists():
+            file = Path(background)
+            if not file.exists():
+                problem = f"{background}: no such file"
+                if not file.suffix and len(file.parts) == 1:
+                    problem = f"'{background}' is not a colour{did_you_mean(background, (BLUR, *ImageColor.colormap))}"
                 raise InputError(
-                    f"background '{background}'; give blur, a colour (white, '#204080'), or an image file"
+                    f"{problem}; as the background, give blur, a colour (white, '#204080'), or an image file"
                 ) from None
     return preprocess.open_image(background)
 

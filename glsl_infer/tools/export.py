@@ -174,10 +174,10 @@ def _labels_problems(
     classes = classes_of(graph)
     if not classes and labels is not None:
         shapes = " and ".join(str(graph.shape_of(output)) for output in graph.outputs)
-        what = f"a feature map of {shapes}" if len(graph.outputs) == 1 else f"outputs of {shapes}"
+        subject = f"a feature map of {shapes}" if len(graph.outputs) == 1 else f"outputs of {shapes}"
         return [
             InputError(
-                f"{model} ends in {what}, which has no classes; leave out --labels, or give --purpose NAME=classes"
+                f"{model} ends in {subject}, which has no classes; leave out --labels, or give --purpose NAME=classes"
             )
         ]
     if labels is not None and len(names) != classes:

@@ -46,6 +46,14 @@ def test_a_counter_ends_with_an_error_in_between(
     assert last.replace("\x1b[K", "").strip() == "", "the line is erased, also without tqdm"
 
 
+def test_a_status_is_erased_for_a_warning(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress.status("train") as say:
+        say("a step")
+        say("")
+        assert capsys.readouterr().err == "\r\x1b[Ktrain: a step\r\x1b[K"
+
+
 def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A log gets a line regularly, although a step can be silent for minutes. The test shortens the intervals."""
     monkeypatch.setattr(progress, "SILENT", 0.01)
@@ -89,7 +97,7 @@ def test_the_progress_of_each_command_begins_with_its_name() -> None:
     ] == []
 
 
-def test_what_is_over_soon_leaves_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_short_operations_print_no_line(capsys: pytest.CaptureFixture[str]) -> None:
     with progress.status("export") as say:
         say("a step")
     assert list(progress.bar([1, 2, 3], "images", "classify")) == [1, 2, 3]

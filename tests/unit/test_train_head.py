@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -33,7 +34,7 @@ def examples(seed: int = 0, spread: float = 0.08) -> head.Examples:
     return head.Examples(features, truth, background, groups, CLASSES)
 
 
-def test_it_learns_and_refuses() -> None:
+def test_training_learns_classes_and_refuses_others() -> None:
     samples = examples()
     classifier, verdict = head.train(samples)
     assert verdict.accuracy == 1.0
@@ -134,8 +135,33 @@ def test_photographs_that_cannot_be_used_are_all_named(tmp_path: Path) -> None:
         find(tmp_path)
     text = str(caught.value)
     assert "3 problems" in text
-    assert "cat: 0 readable images; a class needs 5" in text
+    assert re.search(r"cat: 0 readable images; a class needs 5, better 30; .*bad\.jpg: .*; left out\n", text)
     assert "rename this folder to 'none'" in text
+
+
+def test_warnings_about_photographs_are_printed_before_the_training(tmp_path: Path) -> None:
+    """A folder of data sets instead of classes is trainable, but seldom intended."""
+    for name in ("train/cat", "train/dog", "val/cat", "val/dog"):
+        (tmp_path / name).mkdir(parents=True)
+        for index in range(5):
+            Image.new("RGB", (8, 8)).save(tmp_path / name / f"{index}.png")
+    warnings: list[str] = []
+    with pytest.raises(InputError, match=r"none\.glslnn"):
+        make.train(
+            tmp_path,
+            tmp_path / "out.glslnn",
+            start=tmp_path / "none.glslnn",
+            progress=lambda _: None,
+            warn=warnings.append,
+        )
+    nested = tmp_path / "train"
+    assert warnings == [
+        f"{nested}: the folders cat, dog together are the class 'train'; if each is a class, give {nested}",
+        "'train' has 10 photographs; 30 make a better model",
+        "'val' has 10 photographs; 30 make a better model",
+    ]
+    (tmp_path / "val/cat/0.png").rename(tmp_path / "val/0.png")
+    assert find(tmp_path).warnings == tuple(warnings[1:])
 
 
 def test_a_contact_sheet_has_rows_of_each_class(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_range_that_is_not_that_of_the_export_is_refused() -> None:
     assert graph.by_name["image"] == _with_range(0.0, 255.0).by_name["image"]
 
 
-def test_what_has_no_error_and_what_has_no_signal() -> None:
+def test_outputs_without_error_and_without_signal() -> None:
     same, nothing, wrong = Agreement(), Agreement(), Agreement()
     same.add(np.ones(3), np.ones(3))
     nothing.add(np.zeros(3), np.zeros(3))
@@ -94,7 +94,7 @@ def test_other_shapes_are_refused() -> None:
         Agreement().add(np.ones(3), np.ones(4))
 
 
-def test_the_page_shows_every_layer_and_runs_nothing() -> None:
+def test_the_page_shows_every_layer_and_has_no_scripts() -> None:
     agreement = Agreement()
     agreement.add(np.ones(3), np.array([1.0, 1.1, 0.9]))
     row = {"layer": "<script>alert(1)</script>", "op": "conv2d", "computes": "a&b", **agreement.as_json()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import replaced
+import replaced_shaders
 import tiny
 from budget import ROOT
 from command_line import Capture
@@ -25,46 +25,48 @@ def driver(each_driver: Driver) -> Driver:
     return each_driver
 
 
-def problems(path: Path, driver: Driver, layer: str = replaced.LAYER) -> list[Problem]:
+def problems(path: Path, driver: Driver, layer: str = replaced_shaders.LAYER) -> list[Problem]:
     return [problem for problem in report(*measure(path, driver)).problems if problem.layer == layer]
 
 
 def test_too_few_registers(driver: Driver, tmp_path: Path) -> None:
-    path = replaced.write(tmp_path, replaced.alive(18))
+    path = replaced_shaders.write(tmp_path, replaced_shaders.alive(18))
     bundle, measured = measure(path, driver)
-    assert list(measured.failures) == [replaced.LAYER], "the program has the layer's name"
+    assert list(measured.failures) == [replaced_shaders.LAYER], "the program has the layer's name"
     result = report(bundle, measured)
-    (row,) = (row for row in result.rows if row.layer == replaced.LAYER)
+    (row,) = (row for row in result.rows if row.layer == replaced_shaders.LAYER)
     assert row.failed and row.instructions == row.total == 0
-    (problem,) = (problem for problem in result.problems if problem.layer == replaced.LAYER)
+    (problem,) = (problem for problem in result.problems if problem.layer == replaced_shaders.LAYER)
     assert problem.fatal
     assert problem.text.startswith("program 'expand': the compiler has too few registers for it")
 
 
-def test_one_thread_for_want_of_registers(driver: Driver, tmp_path: Path) -> None:
-    (problem,) = problems(replaced.write(tmp_path, replaced.alive(8)), driver)
+def test_one_thread_for_lack_of_registers(driver: Driver, tmp_path: Path) -> None:
+    (problem,) = problems(replaced_shaders.write(tmp_path, replaced_shaders.alive(8)), driver)
     assert problem.fatal
     assert problem.text.startswith("falls to one thread")
-    assert problems(replaced.write(tmp_path, replaced.alive(4)), driver) == []
+    assert problems(replaced_shaders.write(tmp_path, replaced_shaders.alive(4)), driver) == []
 
 
 def test_one_thread_by_a_fetch_in_a_branch(driver: Driver, tmp_path: Path) -> None:
-    (problem,) = problems(replaced.write(tmp_path, replaced.BRANCH), driver)
+    (problem,) = problems(replaced_shaders.write(tmp_path, replaced_shaders.BRANCH), driver)
     assert problem.fatal
     assert "no fetch in a branch" in problem.text
 
 
-def test_one_thread_is_no_problem_where_nothing_is_fetched(driver: Driver, tmp_path: Path) -> None:
-    path = replaced.write(tmp_path, "gl_FragColor = at.xyxy;")
+def test_one_thread_is_accepted_without_fetches(driver: Driver, tmp_path: Path) -> None:
+    path = replaced_shaders.write(tmp_path, "gl_FragColor = at.xyxy;")
     bundle, measured = measure(path, driver)
     assert measured.programs["expand"].threads == 1
     assert measured.programs["expand"].fetches == 0
-    assert [problem for problem in report(bundle, measured).problems if problem.layer == replaced.LAYER] == []
+    assert [problem for problem in report(bundle, measured).problems if problem.layer == replaced_shaders.LAYER] == []
 
 
-def test_what_does_not_compile_at_all(driver: Driver, tmp_path: Path) -> None:
+def test_a_shader_that_does_not_compile_is_an_error_of_its_layer(driver: Driver, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="layer 'expand'"):
-        measure(replaced.write(tmp_path, "float twice = 1.0; float twice = 2.0; gl_FragColor = at.xyxy;"), driver)
+        measure(
+            replaced_shaders.write(tmp_path, "float twice = 1.0; float twice = 2.0; gl_FragColor = at.xyxy;"), driver
+        )
 
 
 REJECTED = """
@@ -77,24 +79,24 @@ with open("/dev/dri/renderD128", "r+b", buffering=0) as device:
 """
 
 
-def test_what_the_kernel_rejects(driver: Driver) -> None:
+def test_a_shader_that_the_kernel_rejects_is_an_error_of_its_layer(driver: Driver) -> None:
     """A shader that the kernel rejects is reported by its layer.
 
     No GLSL is known that compiles to one (none of 860 random shaders did), so the test passes machine code directly.
     """
     bundle = tiny.tiny_bundle(weights="uniform")
     log_lines = lines_of(driver, REJECTED.format(code=bytes(64)))
-    index = next(index for index, draw in enumerate(bundle.manifest.passes) if draw.layer == replaced.LAYER)
+    index = next(index for index, draw in enumerate(bundle.manifest.passes) if draw.layer == replaced_shaders.LAYER)
     compiled = "@says MESA_SHADER_FRAGMENT shader: 8 inst, 2 threads, 3 uniforms, 1 max-temps, 9 estimated-cycles"
     measured = parse([f"@draw {index}", compiled, *log_lines], bundle.manifest.passes)
     assert measured.failures["expand"].startswith("the kernel rejects its fragment shader (")
     assert "no reason" not in measured.failures["expand"]
-    (problem,) = (problem for problem in report(bundle, measured).problems if problem.layer == replaced.LAYER)
+    (problem,) = (problem for problem in report(bundle, measured).problems if problem.layer == replaced_shaders.LAYER)
     assert problem.fatal
 
 
 def test_the_command_ends_with_1_and_names_the_layer(driver: Driver, tmp_path: Path, capsys: Capture) -> None:
-    path = replaced.write(tmp_path, replaced.alive(18))
+    path = replaced_shaders.write(tmp_path, replaced_shaders.alive(18))
     assert main(["vc4", str(path), "--driver", str(driver.prefix), "--shaders"]) == 1
     printed = capsys.readouterr()
     assert f"error: {path}: layer 'expand': program 'expand': the compiler has too few registers" in printed.err
@@ -126,39 +128,41 @@ def test_every_layer_of_a_model_is_verified(driver: Driver) -> None:
 
 @pytest.mark.exhaustive
 def test_too_few_registers_are_a_warning_that_names_the_layer(driver: Driver, tmp_path: Path) -> None:
-    bundle = bundles.read(replaced.write(tmp_path, replaced.alive(18)))
+    bundle = bundles.read(replaced_shaders.write(tmp_path, replaced_shaders.alive(18)))
     (warning,) = verify(bundle, 60.0, prefix=driver.prefix).warnings
     assert "layer 'expand': the compiler has too few registers" in warning
 
 
 @pytest.mark.exhaustive
 def test_one_thread_is_a_warning(driver: Driver, tmp_path: Path) -> None:
-    verification = verify(bundles.read(replaced.write(tmp_path, replaced.alive(8))), 60.0, prefix=driver.prefix)
-    (check,) = (check for check in verification.layers if check.layer == replaced.LAYER)
+    verification = verify(
+        bundles.read(replaced_shaders.write(tmp_path, replaced_shaders.alive(8))), 60.0, prefix=driver.prefix
+    )
+    (check,) = (check for check in verification.layers if check.layer == replaced_shaders.LAYER)
     assert check.threads == 1 and check.failure == ONE_THREAD
 
 
 @pytest.mark.exhaustive
-def test_what_the_driver_refuses_is_a_warning_and_the_rest_is_verified(driver: Driver, tmp_path: Path) -> None:
+def test_a_refused_layer_is_a_warning_and_the_others_are_verified(driver: Driver, tmp_path: Path) -> None:
     verification = verify(
-        bundles.read(replaced.write(tmp_path, "float twice = 1.0; float twice = 2.0; gl_FragColor = at.xyxy;")),
+        bundles.read(replaced_shaders.write(tmp_path, "float twice = 1.0; float twice = 2.0; gl_FragColor = at.xyxy;")),
         60.0,
         prefix=driver.prefix,
     )
     (check,) = (check for check in verification.layers if check.failure)
-    assert check.layer == replaced.LAYER and "the driver refuses it" in check.failure
+    assert check.layer == replaced_shaders.LAYER and "the driver refuses it" in check.failure
     assert all(check.verified for check in verification.layers)
 
 
 @pytest.mark.exhaustive
-def test_without_time_everything_is_predicted(driver: Driver) -> None:
+def test_without_time_no_layer_is_verified(driver: Driver) -> None:
     verification = verify(bundles.read(MODEL), 0.001, prefix=driver.prefix)
     assert not any(check.verified for check in verification.layers)
     assert verification.note == "0.001 seconds were over" and verification.warnings == ()
 
 
 @pytest.mark.exhaustive
-def test_a_driver_that_does_not_work_fails_nothing(driver: Driver, tmp_path: Path) -> None:
+def test_a_broken_driver_fails_no_layer(driver: Driver, tmp_path: Path) -> None:
     """A folder with the file names of a driver, but empty files, fails no layer."""
     for name in ("lib/libEGL.so.1", "lib/libGLESv2.so.2", "lib/dri/vc4_dri.so", "lib/libvc4_noop_drm_shim.so"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

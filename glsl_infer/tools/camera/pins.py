@@ -48,7 +48,7 @@ class Pins(Closing):
                     "packages python3-gpiozero and python3-lgpio, for users in the group gpio"
                 ) from None
 
-    def changed(self, name: str, there: bool) -> None:
+    def changed(self, name: str, present: bool) -> None:
         """Switch the pin of a name; names without one are ignored.
 
         Raises:
@@ -56,7 +56,7 @@ class Pins(Closing):
         """
         if name not in self._numbers:
             return
-        (self._there.add if there else self._there.discard)(name)
+        (self._there.add if present else self._there.discard)(name)
         pin = self._numbers[name]
         on = any(self._numbers[label] == pin for label in self._there)
         try:

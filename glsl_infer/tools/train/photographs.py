@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from PIL import Image, ImageEnhance
 from glsl_infer.errors import ImageError, InputError, together
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures import paths, preprocess
+from glsl_infer.support.plain_text import first_of
 from glsl_infer.support.progress import ProgressCallback, no_progress
 
 LEAST = 5
@@ -65,12 +66,14 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     loose = sum(paths.is_image(path) and path.is_file() for path in folder.iterdir())
     if loose:
         counted = "1 image is" if loose == 1 else f"{loose} images are"
-        it = "it is" if loose == 1 else "they are"
-        warnings.append(f"{folder}: {counted} left out, because {it} not in the folder of a class")
+        subject = "it is" if loose == 1 else "they are"
+        warnings.append(f"{folder}: {counted} left out, because {subject} not in the folder of a class")
     classes: list[str] = []
     files: list[Path] = []
     truth: list[int] = []
-    images = {path: paths.in_folder(path) for path in folders}
+    left_out: dict[Path, list[str]] = {path: [] for path in folders}
+    images = {path: paths.in_folder(path, warn=left_out[path].append) for path in folders}
+    warnings += _nested(images)
     total, looked = sum(map(len, images.values())), 0
     for path, images_of_class in images.items():
         label = unicodedata.normalize("NFC", path.name)
@@ -82,7 +85,8 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
                 preprocess.open_image(file)
                 good.append(file)
             except ImageError as error:
-                warnings.append(f"{error}; left out")
+                left_out[path].append(f"{error}; left out")
+        warnings += left_out[path]
         if label.casefold() == NONE:
             problems.append(
                 InputError(f"{path}: rename this folder to '{NEGATIVE}'; the model answers '{NONE}' to its photographs")
@@ -93,7 +97,8 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
             files += good
             truth += [-1] * len(good)
         elif len(good) < LEAST:
-            problems.append(InputError(f"{path}: {len(good)} readable images; a class needs {LEAST}, better 30"))
+            problem = f"{path}: {len(good)} readable images; a class needs {LEAST}, better 30"
+            problems.append(InputError("; ".join([problem, *left_out[path][:1]])))
         else:
             files += good
             truth += [len(classes)] * len(good)
@@ -111,6 +116,23 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
         if count < 15
     ]
     return Photographs(tuple(classes), tuple(files), tuple(truth), tuple(warnings))
+
+
+def _nested(images: Mapping[Path, Sequence[Path]]) -> list[str]:
+    """Return a sentence if all photographs are in folders of the class folders, which can be the classes themselves."""
+    inner = {
+        path: sorted({file.relative_to(path).parts[0] for file in files if file.parent != path})
+        for path, files in images.items()
+    }
+    if any(file.parent == path for path, files in images.items() for file in files):
+        return []
+    for path, names in inner.items():
+        if len(names) > 1:
+            return [
+                f"{path}: the folders {first_of(names, 3)} together are the class '{path.name}'; if each is a class, "
+                f"give {path}"
+            ]
+    return []
 
 
 def variations(image: Image.Image, count: int, seed: int) -> Iterator[Image.Image]:
@@ -140,17 +162,17 @@ def contact_sheet(photographs: Photographs, side: int = 96, columns: int = 10) -
     """
     indices = [index for index in (*range(len(photographs.classes)), -1) if index in photographs.truth]
     rows = min(_CLASS_ROWS, max(1, _SHEET_ROWS // len(indices)))
-    shown = [
+    files_by_class = [
         paths.spread(
             [file for file, truth in zip(photographs.files, photographs.truth) if truth == index], rows * columns
         )
         for index in indices
     ]
-    heights = [side * -(-len(files) // columns) for files in shown]
+    heights = [side * -(-len(files) // columns) for files in files_by_class]
     gap = side // 8
-    sheet = Image.new("RGB", (columns * side, sum(heights) + gap * (len(shown) - 1)), "white")
+    sheet = Image.new("RGB", (columns * side, sum(heights) + gap * (len(files_by_class) - 1)), "white")
     top = 0
-    for files, height in zip(shown, heights):
+    for files, height in zip(files_by_class, heights):
         for number, file in enumerate(files):
             row, column = divmod(number, columns)
             sheet.paste(_thumbnail(file, side), (column * side, top + row * side))

@@ -183,8 +183,8 @@ def load_inputs(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any
     names = [node.name for node in graph.inputs]
     if sorted(names) != sorted(files) and not len(names) == len(files) == 1:
         raise InputError(f"the model has the inputs {', '.join(names)}, and the exported model {', '.join(files)}")
-    alone = next(iter(files.values()))
-    samples = {name: np.load(files.get(name, alone), mmap_mode="r") for name in names}
+    only_file = next(iter(files.values()))
+    samples = {name: np.load(files.get(name, only_file), mmap_mode="r") for name in names}
     for node in graph.inputs:
         shape, sample_shape = tuple(node.attrs["shape"]), samples[node.name].shape[1:]
         if _without_ones(shape) != _without_ones(sample_shape):

@@ -84,8 +84,10 @@ def work(job: dict[str, Any]) -> None:
 
 def _free(network: Any, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
     """Return (height, width) of the samples for inputs whose size the model leaves open, by name."""
-    alone = next(iter(files.values()))
-    shapes = {name: np.load(files.get(name, alone), mmap_mode="r").shape[1:3] for name in importer.open_inputs(network)}
+    only_file = next(iter(files.values()))
+    shapes = {
+        name: np.load(files.get(name, only_file), mmap_mode="r").shape[1:3] for name in importer.open_inputs(network)
+    }
     return {name: (int(shape[0]), int(shape[1])) for name, shape in shapes.items()}
 
 

@@ -186,11 +186,11 @@ def _required(runner: LiteRt, tensor: int, model: str) -> NDArray[np.float32]:
 
 def _free(model: Model, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
     """Return (height, width) of the samples for inputs whose size the file leaves open, by name."""
-    alone = next(iter(files.values()))
+    only_file = next(iter(files.values()))
     sizes: dict[str, tuple[int, int]] = {}
     for name, index in model.inputs:
         if {1, 2} & set(model.tensors[index].free) and len(model.tensors[index].shape) == 4:
-            _, height, width, *_ = np.load(files.get(name, alone), mmap_mode="r").shape
+            _, height, width, *_ = np.load(files.get(name, only_file), mmap_mode="r").shape
             sizes[name] = (height, width)
     return sizes
 
