@@ -143,7 +143,9 @@ def improved(message: str, options: Mapping[str, str], usage: str, forms: Mappin
         return f"missing: {message.removeprefix(_REQUIRED)}; {usage}"
     if message.startswith("unrecognized arguments: "):
         unknown = [word.partition("=")[0] for word in message.split()[2:] if word.startswith("-")]
-        spelling = nearest(unknown[0], options) if unknown else None
+        if not unknown:
+            return f"{message}; {usage}"
+        spelling = nearest(unknown[0], options)
         return message if spelling is None else f"{message}; did you mean {options[spelling]}?"
     return message
 
