@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -208,7 +207,6 @@ def _named(deployment: Deployment, base: Path) -> Iterator[tuple[str, str]]:
     service = deployment.service
     if service.task.lower().endswith(reading.SUFFIX):
         yield "service: task", service.task
-    for command in (service.on_appear, *(reaction.command for reaction in service.on)):
-        words = shlex.split(command)
+    for words in raspberry_pi.commands(deployment):
         if raspberry_pi.program_of(words, base) is not None:
             yield "service: the program", words[0]
