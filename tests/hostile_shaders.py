@@ -296,7 +296,7 @@ REFUSED: dict[str, str] = {
     "many conditions": _main(*(f"#ifdef LATE_FETCH{' //!' * (k == 512)}\n#endif" for k in range(600))),
     "a name that nobody gave": _main("float y = unknown; //!"),
     "the end of the reader's own": _main("end", "discard; //!"),
-    **{what: before + _main(lines) for what, (before, lines) in FOLLOWED.items()},
+    **{name: before + _main(lines) for name, (before, lines) in FOLLOWED.items()},
     **{f"{kind}, {index}": text for kind, texts in ATTACKS.items() for index, text in enumerate(texts)},
 }
 """Refused texts, by the error."""

@@ -138,8 +138,8 @@ def check_hashes(digests: Mapping[str, str], members: Mapping[str, bytes]) -> No
     """
     missing, extra = sorted(set(digests) - set(members)), sorted(set(members) - set(digests))
     if missing or extra:
-        what = "missing" if missing else "not in the manifest"
-        raise BundleError(f"member '{(missing or extra)[0]}' is {what}; {AGAIN}", "container")
+        state = "missing" if missing else "not in the manifest"
+        raise BundleError(f"member '{(missing or extra)[0]}' is {state}; {AGAIN}", "container")
     for name, digest in digests.items():
         check_hash(name, digest, members)
 

@@ -54,12 +54,12 @@ def read(file: BinaryIO) -> list[Entry]:
     end = file.read()
     if len(end) < _END.size or not end.startswith(b"PK\x05\x06"):
         raise BundleError(_NO_ZIP)
-    _, disk, first, here, count, size, offset, comment = _END.unpack(end)
+    _, disk, directory_disk, entries_on_disk, count, size, offset, comment = _END.unpack(end)
     if size > MAX_DIRECTORY_BYTES:
         raise BundleError(
             f"the directory of the zip is larger than {MAX_DIRECTORY_BYTES >> 20} MiB, which no model's is"
         )
-    if disk or first or here != count or comment or offset + size != length - _END.size:
+    if disk or directory_disk or entries_on_disk != count or comment or offset + size != length - _END.size:
         raise BundleError(_NO_ZIP)
     file.seek(offset)
     return _entries(file.read(size), count)
@@ -74,13 +74,13 @@ def _entries(directory: bytes, count: int) -> list[Entry]:
         _, _, _, flags, method, _, _, crc, packed, size, name, extra, comment, *_, offset = _ENTRY.unpack_from(
             directory, at
         )
-        begin = at + _ENTRY.size
-        if extra or comment or begin + name > len(directory):
+        name_begin = at + _ENTRY.size
+        if extra or comment or name_begin + name > len(directory):
             raise BundleError("the directory of the zip has more than a model's: extra fields or comments")
-        raw = directory[begin : begin + name]
+        raw = directory[name_begin : name_begin + name]
         header = b"PK\x03\x04" + directory[at + 6 : at + 32] + raw
         entries.append(Entry(raw.decode("latin-1"), flags, method, crc, packed, size, offset, header))
-        at = begin + name
+        at = name_begin + name
     if at != len(directory):
         raise BundleError(_NO_ZIP)
     return entries

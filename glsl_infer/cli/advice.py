@@ -122,11 +122,11 @@ def _fetched(model: Path, command: str) -> Path:
     if command == "inspect":  # it also reads other files, and has a message about them
         return model
     candidates = [Path(f"{name}{SUFFIX}"), _SHIPPED / f"{name}{SUFFIX}"]
-    near = nearest(name, [*networks, *reading.names()])
+    suggested = nearest(name, [*networks, *reading.names()])
     files = [file for file in candidates if file.is_file()] or [file for file in map(nearest_file, candidates) if file]
-    if files and (near is None or files[0] in candidates):
-        near = str(files[0])
-    suggestion = "" if near is None else f" (did you mean {near}?)"
+    if files and (suggested is None or files[0] in candidates):
+        suggested = str(files[0])
+    suggestion = "" if suggested is None else f" (did you mean {suggested}?)"
     raise InputError(
         f"{name}: no such file or model{suggestion}; give a file *{SUFFIX}, or a name that 'glsl-infer get' lists"
     )
@@ -182,8 +182,12 @@ def with_file_name(message: str) -> str:
     if no_model is not None and is_image(Path(no_model[1])):
         return f"{no_model[1]}: an image, not a model; give a *{SUFFIX} file, or one to convert: .keras, .onnx, .tflite"
     match = _MISSING.match(message)
-    near = nearest_file(Path(match[1])) if match else None
-    return message if match is None or near is None else f"{match[0]} (did you mean {near}?){message[match.end() :]}"
+    suggested = nearest_file(Path(match[1])) if match else None
+    return (
+        message
+        if match is None or suggested is None
+        else f"{match[0]} (did you mean {suggested}?){message[match.end() :]}"
+    )
 
 
 def refuse_urls(args: argparse.Namespace) -> None:

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     rows: list[dict[str, Any]] = []
     machine: dict[str, Any] = {}
     for test in chosen:
-        with progress.status(f"{test.number} {test.task}") as say:
+        with progress.status(f"aibench: {test.number} {test.task}") as say:
             row: dict[str, Any] = {"test": test.number, "task": test.task, "network": test.network}
             try:
                 row.update(_run_test(test, args, folder, machine, say))

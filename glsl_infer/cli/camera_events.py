@@ -82,5 +82,5 @@ def opened(args: argparse.Namespace, stack: contextlib.ExitStack) -> list[Listen
         listeners.append(stack.enter_context(pins.Pins(pins_of(args))).changed)
     if args.mqtt is not None:
         broker = stack.enter_context(mqtt.Broker(args.mqtt))
-        listeners.append(lambda name, there: broker.changed(name or Path(args.task).stem, there))
+        listeners.append(lambda name, present: broker.changed(name or Path(args.task).stem, present))
     return listeners

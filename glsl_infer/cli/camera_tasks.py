@@ -250,14 +250,14 @@ def _result_writer(args: argparse.Namespace, task: Task[Any]) -> Callable[..., f
             }
             print(json.dumps(line), flush=True)
         elif not args.window:
-            what = "something" if result.present else "nothing"
+            summary = "something" if result.present else "nothing"
             if result.present and hasattr(result, "share"):  # a mask
-                what = f"{100 * result.share:.0f} % of the image"
+                summary = f"{100 * result.share:.0f} % of the image"
             if isinstance(getattr(result, "items", None), tuple):
-                what = f"{len(result)} found"
+                summary = f"{len(result)} found"
             note = "" if event is None else f"; {event}" + ("" if snapshot is None else f", {snapshot}")
             name = frame.name or f"frame {frame.index}"
-            print(one_line(f"{name}: {task.description.name}: {what}{rate_text(frame, rate)}{note}"), flush=True)
+            print(one_line(f"{name}: {task.description.name}: {summary}{rate_text(frame, rate)}{note}"), flush=True)
         return rate
 
     return show

@@ -363,7 +363,7 @@ def _message(error: GlslInferError) -> str:
         return _LIST.join(one_line(line) for line in advice.with_file_name(str(error)).split(_LIST))
     if not isinstance(error, ShaderError):
         return str(error)
-    what, *log = str(error).splitlines()
+    message, *log = str(error).splitlines()
     lines = [line if len(line) <= _LOG_WIDTH else f"{line[:_LOG_WIDTH]} ..." for line in log[:_LOG_LINES]]
     more = [f"({len(log) - _LOG_LINES} more lines of the driver: --debug shows them)"] if len(log) > _LOG_LINES else []
-    return "\n".join([what, *lines, *more])
+    return "\n".join([message, *lines, *more])

@@ -267,9 +267,9 @@ def run(args: argparse.Namespace) -> int:
         advice = many_programs.advice(report, args.uniform_vectors)
         command = _command(report, args.out)
         print_report(report, args.out, explain=args.explain, command=command, advice=advice)
-    far = [output.output for part in report.unseen for output in part.outputs if not output.is_small]
-    if args.strict and far:
-        names = ", ".join(f"'{name}'" for name in far)
+    large_errors = [output.output for part in report.unseen for output in part.outputs if not output.is_small]
+    if args.strict and large_errors:
+        names = ", ".join(f"'{name}'" for name in large_errors)
         raise RunError(
             f"--strict: {args.out} was written, but differs too much from {args.model} in {names}; see the warning"
         )

@@ -107,7 +107,7 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
 
     bundle = making.bundle_of(model)
     fetched = False
-    with progress.status(model.name) as say:
+    with progress.status(f"get {model.name}") as say:
         if args.file is not None:
             making.require(model)
             making.make(model, fetching.provided(args.file, model, making.pin_of(model)), say, args.labels)

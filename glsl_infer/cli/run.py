@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -271,7 +272,8 @@ def _run_full_image(
     from glsl_infer.runtime.pictures import preprocess
 
     picture = np.asarray(preprocess.open_image(path))
-    full_image = images.run_whole(session, picture, overlap=args.overlap, raw=drawn is None, watch=progress.bar)
+    watch = partial(progress.bar, name="run")
+    full_image = images.run_whole(session, picture, overlap=args.overlap, raw=drawn is None, watch=watch)
     return {session.bundle.manifest.output.name: full_image[..., None] if full_image.ndim == 2 else full_image}
 
 
@@ -340,8 +342,8 @@ def _check_model(args: argparse.Namespace, bundle: Bundle, *, several: bool) -> 
     if args.out is None:
         maps = [output for output in outputs if len(output.shape) > 1]
         if maps and args.csv is None:
-            what = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
-            raise InputError(f"returns {what} of {sides(maps[0].shape)}; {_where_to(maps, several)}")
+            subject = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
+            raise InputError(f"returns {subject} of {sides(maps[0].shape)}; {_where_to(maps, several)}")
         return None
     suffix = args.out.suffix.lower()
     if suffix in ALL:

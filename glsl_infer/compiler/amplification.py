@@ -80,8 +80,8 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
                 ends = intervals[name]
                 steps, total = 255.0 / np.asarray(node.attrs["scales"]), 0.0
                 for part in blocks.rows(exact.shape):
-                    off = (np.clip(rounded[part], *ends) - np.clip(exact[part], *ends)) * steps
-                    total += float((off**2).sum())
+                    error = (np.clip(rounded[part], *ends) - np.clip(exact[part], *ends)) * steps
+                    total += float((error**2).sum())
                 squares[name] = total / exact.size
         return squares
 

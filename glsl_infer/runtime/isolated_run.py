@@ -80,7 +80,9 @@ def work(job: dict[str, Any]) -> str:
     bundle = read(job["path"])
     if job["digest"] not in (None, bundle.digest):
         return ""  # the file has changed since the parent read it
-    choice = next((way for way in CHOICES if way in job["context"]), "auto")  # "hidden glfw window ..."
+    choice = next(
+        (choice_name for choice_name in CHOICES if choice_name in job["context"]), "auto"
+    )  # "hidden glfw window ..."
     if choice != "glfw":  # glfw starts a process that looks for a screen
         fence.restrict()
     with Context(choice) as context:

@@ -100,7 +100,7 @@ class ChildProcess:
         module: full name of the module to run.
         job: arguments of the job, as plain data.
         stem: path without suffix in an existing folder, for the files ``STEM.json`` and ``STEM.err``.
-        what: verb phrase for messages: "the process that WHAT ended with exit code 3".
+        activity: verb phrase for messages: "the process that ACTIVITY ended with exit code 3".
         environment: environment variables, by default those of this process.
     """
 
@@ -109,10 +109,10 @@ class ChildProcess:
         module: str,
         job: Mapping[str, Any],
         stem: Path,
-        what: str,
+        activity: str,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._what = what
+        self._activity = activity
         file = stem.with_suffix(".json")
         file.write_text(json.dumps(job), "utf-8")
         self._errors = stem.with_suffix(".err").open("w+", encoding="utf-8", errors="replace")
@@ -153,7 +153,7 @@ class ChildProcess:
         if messages.endswith(f"error: {last}"):
             raise (InputError if code == InputError.exit_code else RunError)(last)
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        raise RunError(f"the process that {self._what} {how}: {last}")
+        raise RunError(f"the process that {self._activity} {how}: {last}")
 
 
 def report_progress(count: int) -> None:

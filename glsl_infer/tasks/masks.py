@@ -28,8 +28,7 @@ _PRESENT = 0.005
 _SCORE = 0.5
 """Smallest score of a mask with which an object counts as present.
 
-The network for selfies gives a lower score to 43 % of the masks of other objects (77 photographs of groceries, waste, a
-cat ...) and to 5 % of those of people (42 views of 7 photographs).
+docs/engineering/tasks.md has the shares of photographs with people and with other things above it.
 """
 
 _SURE, _DOUBTED = 0.9, 0.1
@@ -49,6 +48,7 @@ class Mask:
         inner: the same rectangle in pixels of the image. The mask is 0 outside.
         edge: values between which the edge is soft.
         size: width and height of the image in pixels.
+        both_ways: mean of ``part`` and the output for the mirrored image, for the score; None if that was not computed.
     """
 
     part: NDArray[np.float32]
@@ -56,6 +56,7 @@ class Mask:
     inner: tuple[int, int, int, int]
     edge: tuple[float, float]
     size: tuple[int, int]
+    both_ways: NDArray[np.float32] | None = None
 
     @cached_property
     def values(self) -> NDArray[np.float32]:
@@ -75,8 +76,12 @@ class Mask:
 
     @cached_property
     def score(self) -> float:
-        """Confidence in the mask, 0 to 1: the number of certain pixels relative to that of possible ones."""
-        certain, possible = (int(np.count_nonzero(self.part > least)) for least in (_SURE, _DOUBTED))
+        """Confidence in the mask, 0 to 1: the number of certain pixels relative to that of possible ones.
+
+        A pixel is certain if the network includes it in the image and in the mirrored image.
+        """
+        values = self.part if self.both_ways is None else self.both_ways
+        certain, possible = (int(np.count_nonzero(values > least)) for least in (_SURE, _DOUBTED))
         return certain / max(possible, 1)
 
     @property

@@ -38,7 +38,7 @@ ENGINE = (
     "tests/importers/test_tflite_operators.py",
     "tests/importers/test_tflite_quantized.py",
 )
-KERAS = ("tests/keras/test_small_models.py", "tests/keras/test_import_ranges.py")
+KERAS = ("tests/keras/test_small_models.py", "tests/keras/test_import_geometry.py")
 """Tests that run in a separate process, because TensorFlow and Mesa's LLVM crash in a shared one."""
 
 

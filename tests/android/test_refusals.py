@@ -55,7 +55,7 @@ def test_a_shader_that_the_driver_refuses(runner: Jvm, tmp_path: Path, good: byt
     assert "\tat " not in done.stderr  # no traceback
 
 
-def test_a_driver_that_computes_something_else(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+def test_a_driver_with_wrong_results_is_refused(runner: Jvm, tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     weights = bytearray(members["weights/expand.f32"])
     weights[: len(weights) // 2] = bytes(len(weights) // 2)  # in a uniform array: the shader gets wrong values
@@ -83,11 +83,11 @@ INPUTS: dict[str, tuple[dict[str, Any], str]] = {
 """Unknown, missing or mistyped inputs, and the runner's messages."""
 
 
-@pytest.mark.parametrize("what", INPUTS)
-def test_inputs_that_do_not_fit(runner: Jvm, tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("case", INPUTS)
+def test_inputs_that_do_not_fit(runner: Jvm, tmp_path: Path, case: str) -> None:
     bundle, model = several_bundle("several"), tmp_path / "several.glslnn"
     bundles.write(bundle, model)
-    changes, message = INPUTS[what]
+    changes, message = INPUTS[case]
     inputs = {
         name: array for name, array in {**several_inputs(bundle.graph, 1), **changes}.items() if array is not None
     }

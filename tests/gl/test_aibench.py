@@ -62,7 +62,7 @@ def test_a_bundle_of_another_network_is_a_failed_row(tmp_path: Path, capsys: Cap
     assert "dped-48x32.glslnn reads 64x64, and the test's images have 48x32: another network" in row["failed"]
 
 
-def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
+def test_invalid_options_are_refused(tmp_path: Path, capsys: Capture) -> None:
     assert "--only 10" in refused(capsys, ["aibench", "--only", "4,10"])
     assert "--only nothing; choose of 1, 2" in refused(capsys, ["aibench", "--only", ""])
     assert "choose of 1, 4, 5, 8, 9" in refused(capsys, ["aibench", "--quick", "--only", "2"])
@@ -83,7 +83,9 @@ def test_missing_networks_are_reported_once(tmp_path: Path, capsys: Capture, mon
     assert "ms" in rows[0] and "no such file; to build it" in rows[1]["failed"]
 
 
-def test_what_cannot_fit_is_not_tried(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_that_exceeds_memory_is_not_started(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = folder_of_tiny(tmp_path)
     path = folder / "srcnn-48x48.glslnn"
     with zipfile.ZipFile(path) as archive:
@@ -130,10 +132,14 @@ def test_other_devices_are_rows_of_the_table(tmp_path: Path) -> None:
 
 def test_the_formula_and_the_scores_of_the_paper() -> None:
     """The formula reproduces the paper's scores approximately, because the paper does not print its weights."""
-    off = {row["phone"]: float(row["score"]) / float(row["paper"]) - 1.0 for row in phones.published()}
-    assert len(off) == 30 and off["Google Pixel 2"] == 0.0
-    sizes = sorted(map(abs, off.values()))
-    assert 0.2 < sizes[15] < 0.25 and sizes[-1] == off["Huawei Ascend P1"] < 0.54 and min(off.values()) > -0.25
+    deviations = {row["phone"]: float(row["score"]) / float(row["paper"]) - 1.0 for row in phones.published()}
+    assert len(deviations) == 30 and deviations["Google Pixel 2"] == 0.0
+    sizes = sorted(map(abs, deviations.values()))
+    assert (
+        0.2 < sizes[15] < 0.25
+        and sizes[-1] == deviations["Huawei Ascend P1"] < 0.54
+        and min(deviations.values()) > -0.25
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,7 +159,7 @@ def test_a_file_of_other_devices_is_checked(text: str, message: str, tmp_path: P
     assert message in str(refusal.value) and str(file) in str(refusal.value)
 
 
-def test_what_is_no_file_of_devices_is_refused(tmp_path: Path) -> None:
+def test_unreadable_device_lists_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         phones.read(tmp_path / "none.csv")
     (tmp_path / "picture.csv").write_bytes(b"\xff\xd8\xff")
@@ -168,7 +174,7 @@ def test_the_first_two_pictures_do_not_count() -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_network_is_built_and_run(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network is built by Keras and exported in child processes, and both tests use it."""
     installed("tensorflow")
     monkeypatch.setattr(largest, "MEGAPIXELS", (0.01, 0.25))  # only the first is in a quick run

@@ -53,7 +53,7 @@ def test_a_result_matches_its_schema(tmp_path: Path, layers: bool, minutes: floa
 
 
 @pytest.mark.drivers("all")
-def test_the_schema_refuses_what_is_no_result(tmp_path: Path) -> None:
+def test_the_schema_refuses_changed_results(tmp_path: Path) -> None:
     result = measure(write_tiny(tmp_path), runs=1, warm_up=0)
     for wrong in ({"version": 2}, {"more": 1}, {"runs_ms": {}}, {"counts": {**result["counts"], "draws": 1.5}}):
         assert not VALIDATOR.is_valid({**result, **wrong})
@@ -173,7 +173,9 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_it_prints_counts_start_and_steps(context: Context, calm: None, tmp_path: Path, capsys: Capture) -> None:
+def test_the_command_prints_counts_start_and_steps(
+    context: Context, calm: None, tmp_path: Path, capsys: Capture
+) -> None:
     calls = 133 if driver_of(context).draws_at_once else 137
     path = write_tiny(tmp_path, weights="uniform")
     text = output(capsys, path, *FEW)
@@ -277,7 +279,7 @@ def test_a_failed_benchmark_leaves_old_files_as_they_were(option: str, tmp_path:
 
 
 @pytest.mark.parametrize("option", ["--csv", "--plot"])
-def test_a_folder_is_no_file_to_write(option: str, tmp_path: Path, capsys: Capture) -> None:
+def test_a_folder_as_output_file_is_refused(option: str, tmp_path: Path, capsys: Capture) -> None:
     folder = tmp_path / f"folder.{'csv' if option == '--csv' else 'png'}"
     folder.mkdir()
     assert "is a folder; name a file" in refused(capsys, ["benchmark", "--profile", option, folder])

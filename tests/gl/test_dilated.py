@@ -62,7 +62,7 @@ def test_a_gutter_is_as_wide_as_the_taps_over_the_map_need() -> None:
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("weights", ["baked", "uniform"])
-def test_on_a_picture_whose_gutter_is_not_zero(context: Context, weights: str) -> None:
+def test_an_image_with_a_gutter_other_than_zero_is_exact(context: Context, weights: str) -> None:
     rng = np.random.default_rng(3)
     image = input_node(9).with_attrs(scales=(2.0,), zeros=(127.5,))
     node = conv_node(rng, "n", ("image",), 3, 5, kernel=(3, 3), padding=(4, 4, 2, 2), dilations=(4, 2))
@@ -117,7 +117,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.drivers("all")
 @each_of(("channels", [20, 22]), ("case", CASES))
-def test_one_draw(context: Context, case: tuple[str, dict[str, Any]], channels: int) -> None:
+def test_all_slices_are_one_draw(context: Context, case: tuple[str, dict[str, Any]], channels: int) -> None:
     rng = np.random.default_rng(channels)
     operator, attrs = case
     body = [input_node(9), conv_node(rng, "a", ("image",), 3, channels), Node("n", operator, ("a",), attrs)]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dma_buf_round_trip import STEPS, export_refusal, image_of, image_refusal, round_trip
 from gl_objects import living
 from pages import ROOT
 from test_gpu_input import photograph, upload
@@ -24,10 +25,6 @@ from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.session import Session
 
 SCRIPT = ROOT / "scripts/bench/dma_buf_round_trip.py"
-
-sys.path.insert(0, str(SCRIPT.parent))
-
-from dma_buf_round_trip import STEPS, export_refusal, image_of, image_refusal, round_trip  # noqa: E402
 
 pytestmark = pytest.mark.drivers("all")
 
@@ -58,9 +55,9 @@ def test_a_driver_without_imports_is_reported_and_the_session_continues(context:
         pytest.skip("this driver imports dma-bufs")
     assert "has no EGL_EXT_image_dma_buf_import" in why
     before = session.run(tiny_picture(0))
-    for ask in (session.run, session.run_async, session.upload, lambda picture: list(session.stream([picture]))):
+    for call in (session.run, session.run_async, session.upload, lambda picture: list(session.stream([picture]))):
         with pytest.raises(ImageError, match=r"the dma-buf of 64 x 48 pixels XB24.* cannot be read by the GPU: "):
-            ask(SOME)
+            call(SOME)
     np.testing.assert_array_equal(session.run(tiny_picture(0)), before)
 
 
@@ -130,7 +127,7 @@ def expected(session: Session) -> np.ndarray:
     return session.run(photograph(SOME.width, SOME.height))
 
 
-def test_the_output_of_what_was_imported(session: Session, imported: _Imported, expected: np.ndarray) -> None:
+def test_imported_frames_have_the_expected_output(session: Session, imported: _Imported, expected: np.ndarray) -> None:
     np.testing.assert_array_equal(session.run(SOME), expected)
     assert len(imported.made) == 1 and imported.alive() == 0, "once, and given back when the output was read"
 
@@ -170,7 +167,7 @@ def test_closing_gives_imports_back(context: Context, imported: _Imported) -> No
     assert living(context.gl) == before
 
 
-def test_what_the_driver_refuses(
+def test_a_refused_import_is_an_error_of_its_frame_only(
     session: Session, imported: _Imported, monkeypatch: pytest.MonkeyPatch, expected: np.ndarray
 ) -> None:
     def refuses(*arguments: object) -> None:
@@ -187,14 +184,14 @@ def test_formats_and_modifiers_that_the_driver_does_not_list(
     context: Context, imported: _Imported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = DmaBuf(SOME.width, SOME.height, "XB24", SOME.planes, modifier=5)
-    there = egl.display_extensions
-    if dma_import.MODIFIERS_EXTENSION not in there():
+    real_extensions = egl.display_extensions
+    if dma_import.MODIFIERS_EXTENSION not in real_extensions():
         with (
             dma_import.Importer(context) as importer,
             pytest.raises(ImageError, match="has no EGL_EXT_image_dma_buf_import_modifiers; leave the modifier out"),
         ):
             importer.texture(plain, 0)
-    monkeypatch.setattr(egl, "display_extensions", lambda: [*there(), dma_import.MODIFIERS_EXTENSION])
+    monkeypatch.setattr(egl, "display_extensions", lambda: [*real_extensions(), dma_import.MODIFIERS_EXTENSION])
     monkeypatch.setattr(dma_import, "formats", lambda: [0x34324258, 0x3231564E])
     monkeypatch.setattr(dma_import, "modifiers", lambda code: {0x34324258: [0, 7], 0x3231564E: []}[code])
     with dma_import.Importer(context) as importer:

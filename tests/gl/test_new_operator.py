@@ -18,7 +18,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 
 
-def test_it_runs_without_a_change(context: Context, tmp_path: Path) -> None:
+def test_a_new_operator_runs_without_a_change_of_the_runner(context: Context, tmp_path: Path) -> None:
     project = new_operator.written(tmp_path)
     with Session(project.bundle, context=context, selfcheck=True) as session:
         np.testing.assert_allclose(session.run(project.picture), project.output, atol=project.tolerance)
@@ -26,13 +26,13 @@ def test_it_runs_without_a_change(context: Context, tmp_path: Path) -> None:
             session.bundle.graph  # noqa: B018  # tools need it, and this engine does not know the operator
 
 
-def test_it_is_complete() -> None:
+def test_the_section_has_all_files_tests_and_patches() -> None:
     assert [Path(name).suffix for name in FILES] == [".py", ".frag", ".py", ".py"]
     assert {test for test in TESTS if " -k " not in test} == {name for name in FILES if name.startswith("tests/")}
     assert len(DIFFS) == 2
 
 
-def test_the_operator_works(tmp_path: Path) -> None:
+def test_the_operator_passes_its_tests_in_a_copy(tmp_path: Path) -> None:
     needs.installed("ruff")
     copy = followed(tmp_path / "copy")
     run(copy, sys.executable, "-m", "ruff", "check", "--no-cache", *python(copy))
@@ -47,6 +47,6 @@ def python(folder: Path) -> list[str]:
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("entry", INDEX["sound"] + INDEX["parts"], ids=lambda entry: entry["file"])
-def test_its_bundles_compute_the_expected_outputs(context: Context, entry: dict[str, Any]) -> None:
+def test_conformance_bundles_compute_the_expected_outputs(context: Context, entry: dict[str, Any]) -> None:
     with Session(FOLDER / entry["file"], context=context, selfcheck=True) as session:
         check_outputs(entry, session.run(inputs_of(entry)))

@@ -114,7 +114,7 @@ def test_counting_of_fetches(shader: str, expected: int) -> None:
         ("void other() { }", "without main"),
     ],
 )
-def test_what_the_counting_does_not_understand(shader: str, message: str) -> None:
+def test_unsupported_shaders_are_refused_by_the_count(shader: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fetches(shader)
 

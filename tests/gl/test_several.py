@@ -91,7 +91,7 @@ def test_outputs_are_near_those_of_the_reference(sessions: dict[str, Session]) -
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("name", NAMES)
-def test_pending_frames_share_nothing(sessions: dict[str, Session], name: str) -> None:
+def test_pending_frames_keep_their_own_inputs(sessions: dict[str, Session], name: str) -> None:
     session, frames = sessions[name], [inputs(name, seed) for seed in range(4)]
     alone = [session.run(frame) for frame in frames]
     assert any(not np.array_equal(alone[0][output], alone[1][output]) for output in alone[0])
@@ -278,7 +278,7 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
     ("name", "message"),
     [("several", "inputs are 'image' .picture., 'numbers' .numbers."), ("alpha", "is not a classifier")],
 )
-def test_models_without_image_or_classes_are_no_classifiers(context: Context, name: str, message: str) -> None:
+def test_models_without_image_or_classes_are_refused_as_classifiers(context: Context, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Classifier(several_bundle(name), context=context)
 
@@ -289,19 +289,19 @@ def check(context: Context, bundle: Bundle, seed: int) -> None:
     expected = dict(reference.layers(bundle, values))
     with Session(bundle, context=context, selfcheck=True) as session:
         for name, numbers in session.layers(values):
-            off = np.abs(in_steps(numbers, bundle.values[name]) - in_steps(expected[name], bundle.values[name]))
+            error = np.abs(in_steps(numbers, bundle.values[name]) - in_steps(expected[name], bundle.values[name]))
             # A tie that goes the other way in a layer can change the following layers by a step or two.
             few = (
                 0.3 if isinstance(bundle.values[name], SixteenBitMap) else 0.02
             )  # 256 times finer steps show float errors
-            assert off.max() < 3.01 and (off > 0.01).mean() < few, name
+            assert error.max() < 3.01 and (error > 0.01).mean() < few, name
         results = session.run(values)
         for node in bundle.graph.nodes:
             if not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator):
                 inputs = stored_inputs(bundle, node.name, np.random.default_rng(seed))
                 allowed = TOLERANCE + 2.0 * isinstance(
                     bundle.values[node.name], SixteenBitMap
-                )  # see test_sixteen_bit_maps.py
+                )  # see test_statistics.py
                 assert layer_error(session, node.name, inputs) <= allowed, node.name
     reference_output = reference.run(bundle, values)
     assert list(results) == list(reference_output)

@@ -269,13 +269,13 @@ def rough(channels: int = 640, filters: int = 40) -> Graph:
 
 
 @pytest.mark.drivers
-@pytest.mark.parametrize("asked", [{}, {"rough": "baked"}], ids=["auto", "asked for as constants"])
-def test_weights_that_fit_nowhere_become_partial_sums(context: Context, asked: dict[str, str]) -> None:
+@pytest.mark.parametrize("weights_for", [{}, {"rough": "baked"}], ids=["auto", "asked for as constants"])
+def test_weights_that_fit_nowhere_become_partial_sums(context: Context, weights_for: dict[str, str]) -> None:
     graph = rough()
-    bundle, program, prepared = build(graph, ("a", "b", "c"), options=Options(weights_for=asked))
+    bundle, program, prepared = build(graph, ("a", "b", "c"), options=Options(weights_for=weights_for))
     assert program.graph.by_name.keys() == prepared.graph.by_name.keys() == bundle.graph.by_name.keys()
     of_layer = {draw.program for draw in bundle.manifest.passes if draw.layer.startswith("rough")}
-    if asked:
+    if weights_for:
         assert len(of_layer) == 10 and "rough-products" not in bundle.graph.by_name
         return
     assert len(of_layer) <= 3

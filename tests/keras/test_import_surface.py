@@ -152,7 +152,7 @@ def test_a_convolution_along_channels_stays_on_the_gpu() -> None:
         (lambda x: L.GRU(2, return_state=True)(_sequence(x))[0], "states in or out"),
     ],
 )
-def test_refusals(build: Build, message: str) -> None:
+def test_unsupported_operations_are_refused(build: Build, message: str) -> None:
     x = keras.Input((8, 8, 3))
     with pytest.raises(ModelError, match=message):
         to_graph(keras.Model(x, build(L.Conv2D(4, 1)(x))))

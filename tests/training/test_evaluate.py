@@ -86,7 +86,7 @@ def test_a_broken_picture_is_named_and_left_out(model, data, tmp_path, capsys):
     assert "red/broken.png" in capsys.readouterr().err
 
 
-def test_a_limit_of_nothing_is_refused(model, data, capsys):
+def test_a_limit_of_zero_is_refused(model, data, capsys):
     with pytest.raises(SystemExit) as stopped:
         run(model, "--data", data, "--limit", "0")
     assert stopped.value.code == 2

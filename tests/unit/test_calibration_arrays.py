@@ -58,7 +58,7 @@ def test_arrays_without_an_axis_of_one(tmp_path: Path) -> None:
         assert len(samples(graph, [tmp_path / "x.npy"])) == count
 
 
-def test_what_does_not_fit_is_named_with_the_shape(tmp_path: Path) -> None:
+def test_arrays_that_do_not_fit_are_named_with_the_expected_shape(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((12, 7, 3), np.float32))
     with pytest.raises(InputError, match="--fit"):
         samples(PICTURES, [tmp_path / "x.npy"])

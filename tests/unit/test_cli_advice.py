@@ -191,8 +191,8 @@ def test_words_stay_whole_to_be_copied() -> None:
 def completed(script: str, *words: str) -> list[str]:
     """Return bash's completions for the last word."""
     quoted = " ".join(f"'{word}'" for word in words)
-    asked = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _glsl_infer"
-    program = f"{script}\n{asked}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    invocation = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _glsl_infer"
+    program = f"{script}\n{invocation}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return done.stdout.split()

@@ -224,9 +224,7 @@ def test_options_of_the_compiler(words: str, options: dict[str, Any], exported: 
     assert exported[0][1]["options"] == Options(**options)
 
 
-def test_calibration_pictures_are_spread_over_what_there_is(
-    exported: list[Any], argv: list[str], tmp_path: Path
-) -> None:
+def test_calibration_images_are_spread_over_the_folder(exported: list[Any], argv: list[str], tmp_path: Path) -> None:
     files = [tmp_path / "pictures" / f"{name}{index:03}.png" for name in "abc" for index in range(100)]
     files[0].parent.mkdir()
     for path in files:
@@ -263,7 +261,7 @@ def test_every_step_of_an_export_is_logged(tmp_path: Path) -> None:
     assert last[2] == last[4], "the last layer is the last that was announced"
 
 
-def test_pictures_keep_their_numbers_where_some_are_looked_at() -> None:
+def test_images_keep_their_indices_in_progress_messages() -> None:
     messages: list[str] = []
     pictures = _CountedImages([tiny_picture(seed) for seed in range(4)], messages.append)
     assert len([*pictures[2:]]) == 2 and pictures[3] is not None

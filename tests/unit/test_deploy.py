@@ -1,4 +1,4 @@
-"""glsl-infer deploy: the file, downloads, and the folder. tests/keras/test_deploy_keras.py tests its exports."""
+"""glsl-infer deploy: the file, downloads, and the folder. tests/keras/test_export.py tests its exports."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def server(here: Path) -> Iterator[str]:
 # Files ---------------------------------------------------------------------------------------------
 
 
-def test_a_folder_with_everything_in_it(here: Path, capsys: Capture) -> None:
+def test_a_deployment_has_models_sums_service_and_install_script(here: Path, capsys: Capture) -> None:
     text = ONE + f"    input_size: {SIZE}\n    sha256: '{digest(here / 'tiny.glslnn')}'\n"
     text += "service:\n  source: /dev/video2\n"
     assert main(["deploy", str(described(here, text)), "--json"]) == 0
@@ -92,7 +92,7 @@ def test_a_folder_with_everything_in_it(here: Path, capsys: Capture) -> None:
     assert sorted(path.name for path in here.iterdir()) == ["deployment", "deployment.yml", "tiny.glslnn"]
 
 
-def test_the_unit_starts_a_command_that_there_is(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_unit_starts_a_valid_camera_command(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["deploy", str(described(here, ONE + "service:\n  every: 3\n  top: 2\n"))]) == 0
     unit = (here / "deployment/glsl-infer.service").read_text()
     (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
@@ -169,7 +169,7 @@ def test_the_wheel_is_this_program(here: Path, tmp_path: Path) -> None:
     assert done.stdout.split() == [str(tmp_path / "site/glsl_infer/__init__.py"), "True"]
 
 
-def test_what_is_not_installed_makes_a_wheel(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkout_that_is_not_installed_makes_the_same_wheel(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def members(folder: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(folder / wheel.write(folder)) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -197,7 +197,7 @@ def test_only_files(here: Path) -> None:
     assert sorted(path.name for path in (here / "out").iterdir()) == ["SHA256SUMS", "deployment.json", "models"]
 
 
-def test_an_older_deployment_is_replaced_and_anything_else_is_not(here: Path, capsys: Capture) -> None:
+def test_only_an_older_deployment_is_replaced(here: Path, capsys: Capture) -> None:
     file = described(here, ONE)
     assert main(["deploy", str(file)]) == 0
     file.write_text(ONE.replace("name: tiny", "name: other"))
@@ -229,7 +229,9 @@ def started(unit: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     return seen[0]
 
 
-def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_of_the_package_with_its_models_and_program(
+    here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GLSL_INFER_MODELS", str(here / "fetched"))
     (here / "ring.sh").write_text("#!/bin/sh\n")
     text = "service:\n  task: face-mesh\n  on_appear: ring.sh '50 % $HOME \"x\" a\\b'\n  snapshots: true\n"
@@ -264,7 +266,9 @@ def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, m
 
 
 @pytest.mark.slow
-def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_of_the_user_is_deployed_with_its_detector(
+    here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (here / "mine").mkdir()
     folder = folder_of_tasks(here / "mine")
     assert main(["deploy", str(described(here, "service:\n  task: mine/sides.json\n"))]) == 0
@@ -466,7 +470,7 @@ def test_a_program_with_a_hidden_character_in_its_name(here: Path, capsys: Captu
     assert not (here / "out").exists()
 
 
-def test_thousands_of_names_are_looked_at_once_each(here: Path, capsys: Capture) -> None:
+def test_thousands_of_names_are_checked_in_linear_time(here: Path, capsys: Capture) -> None:
     """Checking 3,000 names takes linear time. A search of the list for each name would take minutes."""
     names = "".join(f"  - {{name: m{index}, source: a.glslnn}}\n" for index in range(3000))
     counted = []
@@ -516,7 +520,7 @@ def test_another_size_than_described(here: Path, capsys: Capture) -> None:
     assert f"reads images of {SIZE}x{SIZE}, not of input_size 385" in message
 
 
-def test_a_source_that_is_no_model(here: Path, capsys: Capture) -> None:
+def test_a_file_of_another_kind_is_refused_as_model(here: Path, capsys: Capture) -> None:
     (here / "tiny.glslnn").write_text("no model")
     assert "not a glsl-infer model" in refused(capsys, ["deploy", described(here, ONE)])
     assert not (here / "deployment").exists()

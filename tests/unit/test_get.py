@@ -55,8 +55,8 @@ def test_pip_fetches_as_it_is_configured(model: catalogue.Model) -> None:
 @pytest.mark.slow
 def test_the_next_source_is_tried_where_one_fails(model: catalogue.Model) -> None:
     gone = Source("pip", "some-networks==2.0", "some/net.tflite")
-    moved = Source("pip", "some-networks==1.0", "elsewhere/net.tflite")
-    assert fetching.fetch(replace(model, sources=(gone, moved, *model.sources))).data == DATA
+    other_member = Source("pip", "some-networks==1.0", "elsewhere/net.tflite")
+    assert fetching.fetch(replace(model, sources=(gone, other_member, *model.sources))).data == DATA
 
 
 def test_a_network_without_sources_gets_one_line_of_advice(model: catalogue.Model) -> None:
@@ -102,7 +102,7 @@ def test_an_archive_without_the_file(tmp_path: Path) -> None:
         fetching._tar(tmp_path / "empty.tgz", source, CATALOGUE["face-mesh"])
 
 
-def test_names_of_networks_and_of_tasks_bring_what_they_need() -> None:
+def test_names_of_networks_and_tasks_include_required_networks() -> None:
     assert [model.name for model in catalogue.chosen(["face-mesh"], CATALOGUE)] == ["face-detection", "face-mesh"]
     assert [model.name for model in catalogue.chosen(["hand", "palms"], CATALOGUE)] == [
         "palm-detection-lite",
@@ -142,7 +142,7 @@ def test_pictures_to_calibrate_with_are_the_same_every_time(kind: str) -> None:
     assert all((item == two).all() for item, two in zip(items[:3], samples.pictures(kind)))
 
 
-def test_a_drawn_hand_has_fingers_where_it_says() -> None:
+def test_a_drawn_hand_has_fingers_at_the_listed_tips() -> None:
     drawn = samples.hand(np.random.default_rng(1), jitter=0.0).astype(int)
     wall = drawn[2, 2]
     for x, y in samples.HAND_TIPS:

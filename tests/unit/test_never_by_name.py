@@ -73,5 +73,5 @@ def test_no_text_installs_glsl_infer_by_name() -> None:
         ("glsl-infer needs av: pip install av", False),
     ],
 )
-def test_what_counts(text: str, wrong: bool) -> None:
+def test_install_commands_by_name_are_recognised(text: str, wrong: bool) -> None:
     assert bool(BY_NAME.search(text)) == wrong

@@ -75,7 +75,7 @@ def quads_of(passes: tuple[Pass, ...]) -> int:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_is_packed_comes_back(seed: int) -> None:
+def test_packed_passes_are_read_back(seed: int) -> None:
     passes = random_passes(seed)
     table = pack(passes, NAMES)
     assert unpack(table, len(passes), quads_of(passes), NAMES) == passes
@@ -219,7 +219,7 @@ BROKEN: dict[str, tuple[str, bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_refused_with_the_number_of_the_pass(name: str) -> None:
+def test_each_defect_is_refused_with_the_index_of_the_pass(name: str) -> None:
     field, part, message = BROKEN[name]
     table = TABLE[: AT[field]] + part + TABLE[AT[field] + len(part) :]
     assert len(table) == len(TABLE) and table != TABLE

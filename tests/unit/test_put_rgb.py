@@ -20,10 +20,10 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("layout", WAYS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_byte_is_there(shape: tuple[int, int], way: str) -> None:
-    pixels: NDArray[np.uint8] = WAYS[way](np.random.default_rng(0).integers(0, 256, (*shape, 3), np.uint8))
+def test_every_byte_is_there(shape: tuple[int, int], layout: str) -> None:
+    pixels: NDArray[np.uint8] = WAYS[layout](np.random.default_rng(0).integers(0, 256, (*shape, 3), np.uint8))
     before = pixels.copy()
     texels = np.full((*shape, 4), 255, np.uint8)
     for _ in range(2):  # the second time over the first result

@@ -88,7 +88,9 @@ export model.keras -o out.glslnn --draw-cost nan
 validate mine.glslnn mine.keras --data folder
 validate model.keras model.glslnn --data folder --min-top1 nan
 validate a.glslnn b.glslnn --data folder
+validate model.xyz tiny.glslnn --data folder
 inspect tiny.glslnn --input-size 5
+inspect model.xyz
 inspect model.keras --max-weights 0
 inspect --model none.glslnn
 selfcheck --model none.glslnn

@@ -51,7 +51,7 @@ def test_both_ways_to_grow_and_both_orders() -> None:
 
 
 @given(st.lists(st.floats(-1e4, 1e4), min_size=6, max_size=6), st.floats(0.01, 0.99))
-def test_what_is_likely_by_each_activation(numbers: list[float], threshold: float) -> None:
+def test_likely_boxes_by_each_activation(numbers: list[float], threshold: float) -> None:
     raw = np.array(numbers).reshape(2, 3)
     for activation in ("sigmoid", "softmax", "none"):
         scores, rows, columns = likely(raw, activation, threshold, background=True)
@@ -106,7 +106,7 @@ def test_suppression_equals_a_plain_loop(weighted: bool, most: int) -> None:
         assert indices == pytest.approx(np.array([box for box, _ in expected]))
 
 
-def test_boxes_that_are_none_are_left_out() -> None:
+def test_empty_and_infinite_boxes_are_dropped() -> None:
     boxes = np.array([[0, 0, 0, 1], [0, 0, 1, -1], [0, 0, np.nan, 1], [0, 0, np.inf, 1], [0, 0, 1, 1.0]])
     indices, best = suppress(boxes, np.array([0.9, 0.9, 0.9, 0.9, 0.1]), 0.3, 9)
     assert indices.tolist() == [[0, 0, 1, 1]] and best.tolist() == [4]
@@ -114,12 +114,12 @@ def test_boxes_that_are_none_are_left_out() -> None:
     assert none.shape == (0, 4)
 
 
-def test_scores_of_nothing_at_all_do_not_divide() -> None:
+def test_scores_of_zero_do_not_divide() -> None:
     indices, best = suppress(np.array([[0, 0, 1, 1.0], [0, 0, 1, 1.0]]), np.zeros(2), 0.3, 9)
     assert indices.tolist() == [[0, 0, 1, 1]] and best.tolist() == [0]
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])
-def test_squares_around_circles_of_any_number_of_things(number: int) -> None:
+def test_squares_around_circles_of_any_number_of_boxes(number: int) -> None:
     decoded = np.tile([0.4, 0.4, 0.6, 0.6, 0.5, 0.5, 0.5, 0.75], (number, 1))
     assert around_circle(decoded, (0, 1), (200, 100)).tolist() == [[0.375, 0.25, 0.625, 0.75]] * number

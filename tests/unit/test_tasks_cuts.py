@@ -32,9 +32,9 @@ def test_a_cut_can_be_a_quarter_turn_clockwise() -> None:
 
 @pytest.mark.parametrize("angle", range(-180, 181, 30))
 def test_a_cut_in_which_a_line_points_up(angle: int) -> None:
-    way = np.array([math.cos(math.radians(angle)), math.sin(math.radians(angle))])
-    cut = Cut(0, 0, 10, 10, direction(np.zeros(2), way, 90.0))
-    begin, end = cut.from_picture(np.stack([np.zeros(2), way]))
+    unit_vector = np.array([math.cos(math.radians(angle)), math.sin(math.radians(angle))])
+    cut = Cut(0, 0, 10, 10, direction(np.zeros(2), unit_vector, 90.0))
+    begin, end = cut.from_picture(np.stack([np.zeros(2), unit_vector]))
     assert end - begin == pytest.approx((0, -0.1))
 
 
@@ -44,8 +44,8 @@ def test_a_cut_around_points_holds_them_and_is_shifted_as_it_sees_them() -> None
     assert (cut.x, cut.y, cut.width, cut.height) == pytest.approx((50, 60, 40, 20))
     shifted = around(points, 0.3, shift=(0, -0.5))
     assert shifted.width == shifted.height == pytest.approx(20)
-    moved = Cut(50, 60, 20, 10, 0.3).to_picture(np.array([[0.5, 0.0]]))[0]
-    assert (shifted.x, shifted.y) == pytest.approx(tuple(moved))
+    centre = Cut(50, 60, 20, 10, 0.3).to_picture(np.array([[0.5, 0.0]]))[0]
+    assert (shifted.x, shifted.y) == pytest.approx(tuple(centre))
 
 
 def test_upright_cuts_of_whole_pixels_are_those_pixels() -> None:
@@ -78,7 +78,7 @@ def test_any_cut_of_any_picture(rows: int, columns: int, x: float, y: float, sid
     assert (pixels_of(picture, Cut(x, y, side, side, angle), 7, 9) == 77).all()
 
 
-def test_cuts_that_are_none() -> None:
+def test_unusable_crops_and_overlaps() -> None:
     assert not Cut(0, 0, 0.5, 10).usable
     assert not Cut(math.nan, 0, 5, 5).usable
     assert Cut(0, 0, 2, 2).overlap(Cut(1, 0, 2, 2)) == pytest.approx(1 / 3)

@@ -90,7 +90,7 @@ def test_a_task_that_is_wrong_names_file_and_key(
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"task": 1}', "\x00", "null", '{"a": 1, "a": 1}'])
-def test_what_is_no_task(text: str, tmp_path: Path) -> None:
+def test_files_without_a_task_are_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "own.json"
     path.write_text(text)
     with pytest.raises(InputError, match="own"):

@@ -27,7 +27,7 @@ def test_boxes_without_points(box: tuple[float, float, float, float]) -> None:
     assert "points" not in detections.as_json()["found"][0]
 
 
-def test_of_a_box_that_reaches_beyond_the_picture_its_part_is_shown() -> None:
+def test_boxes_are_clipped_to_the_image() -> None:
     item = detection((-274.0, 8.0, 506.0, 700.0))
     assert item.as_json()["box"] == [0.0, 8.0, 60.0, 40.0] and item.box == (-274.0, 8.0, 506.0, 700.0)
     drawn = np.asarray(item.draw(Image.new("RGB", SIZE)))
@@ -44,7 +44,7 @@ def test_points_with_and_without_lines(number: int) -> None:
     assert len(item.as_json()["points"]) == number and item.as_json()["attributes"] == {"left": 0.25}
 
 
-def test_found_things_are_a_sequence() -> None:
+def test_results_are_a_sequence() -> None:
     detections = Found((detection((0.0, 0.0, 5.0, 5.0)),), SIZE)
     assert (
         len(detections) == 1
@@ -56,7 +56,7 @@ def test_found_things_are_a_sequence() -> None:
 
 
 @pytest.mark.parametrize("quarters", range(4))
-def test_what_was_found_in_a_turned_picture_goes_back_to_where_it_is(quarters: int) -> None:
+def test_detections_in_a_rotated_image_are_rotated_back(quarters: int) -> None:
     picture = np.zeros((40, 60), np.uint8)
     picture[5:9, 20:30] = 1  # a box with a point in it
     picture[7, 28] = 2
@@ -64,6 +64,6 @@ def test_what_was_found_in_a_turned_picture_goes_back_to_where_it_is(quarters: i
     rows, columns = np.nonzero(turned)
     ((y, x),) = np.argwhere(turned == 2) + 0.5
     box = (columns.min(), rows.min(), columns.max() + 1.0, rows.max() + 1.0)
-    there = Detection(box, 0.9, "", np.array([[x, y]]), ("nose",), (), 0, (turned.shape[1], turned.shape[0]))
-    back = turned_back(there, quarters)
+    detected = Detection(box, 0.9, "", np.array([[x, y]]), ("nose",), (), 0, (turned.shape[1], turned.shape[0]))
+    back = turned_back(detected, quarters)
     assert back.box == (20.0, 5.0, 30.0, 9.0) and back.points.tolist() == [[28.5, 7.5]] and back.size == SIZE

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from glsl_infer.bundle.manifest import Output
-from glsl_infer.cli.camera_labels import Watches
+from glsl_infer.cli.camera_labels import Watches, require_labels
 from glsl_infer.errors import InputError
 from glsl_infer.graph.host_steps import SOFTMAX, HostStep
 from glsl_infer.runtime.classifier import Classifier, Prediction, predictions
@@ -34,7 +34,7 @@ def examples(seed: int = 0, spread: float = 0.08) -> head.Examples:
     return head.Examples(features, truth, background, groups, CLASSES)
 
 
-def test_it_learns_and_refuses() -> None:
+def test_training_learns_classes_and_refuses_others() -> None:
     samples = examples()
     classifier, verdict = head.train(samples)
     assert verdict.accuracy == 1.0
@@ -106,19 +106,25 @@ def test_a_threshold_is_a_probability(threshold: float) -> None:
 def test_a_command_starts_once_a_label_stays(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     mark = tmp_path / "mark"
     command = f"{shlex.quote(sys.executable)} -c \"import pathlib; pathlib.Path('{mark}').touch()\""
-    watches = Watches([["cat", command]], ["cat", "dog"], "m.glslnn", 2, 2)
+    watches = Watches([["cat", command]], ["cat", "dog"], 2, 2)
     events = [watches.saw([Prediction(label, 1.0, 0)]) for label in ("cat", "dog", "cat", "cat", "cat", "dog", "dog")]
     assert events == [[], [], [], ["cat appeared"], [], [], ["cat left"]]
     watches._reactions[0][1]._process.wait(60)  # type: ignore[union-attr]
     assert mark.exists()
     assert capfd.readouterr().err.splitlines() == ["cat appeared", "cat left"]
-    with pytest.raises(InputError, match=r"m\.glslnn"):
-        Watches([["cow", "true"]], ["cat", "dog"], "m.glslnn", 2, 2)
+
+
+def test_events_of_unknown_labels_are_refused() -> None:
+    labels = ["cat", "dog"]
+    require_labels(labels, None, ["dog", NONE], {"cat": 4})
+    with pytest.raises(InputError) as caught:
+        require_labels(labels, "m.glslnn", ["cow"], {"Cat": 17})
+    assert str(caught.value) == (
+        "--on cow, --gpio Cat=17 (did you mean cat?): m.glslnn has no such labels; it has cat, dog"
+    )
     many = [f"thing {number}" for number in range(81)]
-    with pytest.raises(
-        InputError, match=r"did you mean thing 7\?\); glsl-infer labels 'a m\.glslnn' lists its 81 labels"
-    ):
-        Watches([["Thing 7", "true"]], many, "a m.glslnn", 2, 2)
+    with pytest.raises(InputError, match=r"no such label; glsl-infer labels 'a m\.glslnn' lists its 81 labels"):
+        require_labels(many, "a m.glslnn", ["Thing 7"])
 
 
 def test_photographs_that_cannot_be_used_are_all_named(tmp_path: Path) -> None:

@@ -48,12 +48,12 @@ def test_the_budget_is_kept(shipped: tuple[Path, Report], each_driver: Driver) -
     path, report = shipped
     stored = budget.stored(each_driver.mesa)
     lines = differences(budget.read(stored).get(path.stem), numbers(report))
-    asked = f"if that is meant, run python scripts/vc4/budget.py --write and commit {stored.name} with it"
-    assert not lines, "\n".join([f"{path.name} costs a VideoCore IV something else than before:", *lines, asked])
+    advice = f"if that is meant, run python scripts/vc4/budget.py --write and commit {stored.name} with it"
+    assert not lines, "\n".join([f"{path.name} costs a VideoCore IV something else than before:", *lines, advice])
 
 
 @pytest.mark.parametrize("mesa", RELEASES)
-def test_the_budget_is_of_the_models_that_there_are(mesa: str) -> None:
+def test_the_budget_has_every_shipped_model(mesa: str) -> None:
     assert sorted(budget.read(budget.stored(mesa))) == [path.stem for path in models()]
 
 

@@ -41,7 +41,7 @@ def test_too_few_registers(driver: Driver, tmp_path: Path) -> None:
     assert problem.text.startswith("program 'expand': the compiler has too few registers for it")
 
 
-def test_one_thread_for_want_of_registers(driver: Driver, tmp_path: Path) -> None:
+def test_one_thread_for_lack_of_registers(driver: Driver, tmp_path: Path) -> None:
     (problem,) = problems(replaced.write(tmp_path, replaced.alive(8)), driver)
     assert problem.fatal
     assert problem.text.startswith("falls to one thread")
@@ -54,7 +54,7 @@ def test_one_thread_by_a_fetch_in_a_branch(driver: Driver, tmp_path: Path) -> No
     assert "no fetch in a branch" in problem.text
 
 
-def test_one_thread_is_no_problem_where_nothing_is_fetched(driver: Driver, tmp_path: Path) -> None:
+def test_one_thread_is_accepted_without_fetches(driver: Driver, tmp_path: Path) -> None:
     path = replaced.write(tmp_path, "gl_FragColor = at.xyxy;")
     bundle, measured = measure(path, driver)
     assert measured.programs["expand"].threads == 1
@@ -62,7 +62,7 @@ def test_one_thread_is_no_problem_where_nothing_is_fetched(driver: Driver, tmp_p
     assert [problem for problem in report(bundle, measured).problems if problem.layer == replaced.LAYER] == []
 
 
-def test_what_does_not_compile_at_all(driver: Driver, tmp_path: Path) -> None:
+def test_a_shader_that_does_not_compile_is_an_error_of_its_layer(driver: Driver, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="layer 'expand'"):
         measure(replaced.write(tmp_path, "float twice = 1.0; float twice = 2.0; gl_FragColor = at.xyxy;"), driver)
 
@@ -77,7 +77,7 @@ with open("/dev/dri/renderD128", "r+b", buffering=0) as device:
 """
 
 
-def test_what_the_kernel_rejects(driver: Driver) -> None:
+def test_a_shader_that_the_kernel_rejects_is_an_error_of_its_layer(driver: Driver) -> None:
     """A shader that the kernel rejects is reported by its layer.
 
     No GLSL is known that compiles to one (none of 860 random shaders did), so the test passes machine code directly.
@@ -139,7 +139,7 @@ def test_one_thread_is_a_warning(driver: Driver, tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_the_driver_refuses_is_a_warning_and_the_rest_is_verified(driver: Driver, tmp_path: Path) -> None:
+def test_a_refused_layer_is_a_warning_and_the_others_are_verified(driver: Driver, tmp_path: Path) -> None:
     verification = verify(
         bundles.read(replaced.write(tmp_path, "float twice = 1.0; float twice = 2.0; gl_FragColor = at.xyxy;")),
         60.0,
@@ -151,14 +151,14 @@ def test_what_the_driver_refuses_is_a_warning_and_the_rest_is_verified(driver: D
 
 
 @pytest.mark.exhaustive
-def test_without_time_everything_is_predicted(driver: Driver) -> None:
+def test_without_time_no_layer_is_verified(driver: Driver) -> None:
     verification = verify(bundles.read(MODEL), 0.001, prefix=driver.prefix)
     assert not any(check.verified for check in verification.layers)
     assert verification.note == "0.001 seconds were over" and verification.warnings == ()
 
 
 @pytest.mark.exhaustive
-def test_a_driver_that_does_not_work_fails_nothing(driver: Driver, tmp_path: Path) -> None:
+def test_a_broken_driver_fails_no_layer(driver: Driver, tmp_path: Path) -> None:
     """A folder with the file names of a driver, but empty files, fails no layer."""
     for name in ("lib/libEGL.so.1", "lib/libGLESv2.so.2", "lib/dri/vc4_dri.so", "lib/libvc4_noop_drm_shim.so"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

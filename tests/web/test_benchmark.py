@@ -118,7 +118,7 @@ def test_a_page_without_the_networks_has_the_command_for_them(demo: Page) -> Non
     assert demo.evaluate("document.getElementById('benchmark').hidden")
 
 
-def test_the_picture_before_is_spoilt(tmp_path: Path) -> None:
+def test_degraded_images_have_the_size_and_mode_of_their_network(tmp_path: Path) -> None:
     for test in TESTS_WITH_IMAGES:
         path = tmp_path / f"{test.network}.png"
         before.write(test, PHOTOGRAPH, (test.width, test.height), path)

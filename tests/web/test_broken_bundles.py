@@ -83,7 +83,7 @@ def test_more_than_the_gpu_has_is_refused_by_name(blank: Page, site: Site, tmp_p
         blank.evaluate("lib.GlslInfer.load('/tiny.glslnn')")
 
 
-def test_a_driver_that_computes_something_else_is_found_out(blank: Page, site: Site, tmp_path: Path) -> None:
+def test_a_driver_with_wrong_results_is_refused(blank: Page, site: Site, tmp_path: Path) -> None:
     """The self-check names the layer whose shader is wrong."""
     members = members_of(with_manifest(tiny.tiny_bundle(), tmp_path), tmp_path)
     name = "shaders/dense.frag" if "shaders/dense.frag" in members else sorted(m for m in members if "pool" in m)[0]

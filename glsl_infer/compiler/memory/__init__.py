@@ -77,13 +77,13 @@ def plan_textures(
 def _choices(sizes: Size | Sequence[Size]) -> Choices:
     """Return one size, or a sequence of sizes, as a tuple of sizes."""
     several: list[Size] = []
-    alone: list[int] = []
+    single: list[int] = []
     for size in sizes:
         if isinstance(size, int):
-            alone.append(size)
+            single.append(size)
         else:
             several.append(size)
-    return tuple(several) or (tuple(alone),)
+    return tuple(several) or (tuple(single),)
 
 
 def _plan(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
+from glsl_infer.bundle.format_constants import MAX_NUMBER
 from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.activations import Activation
 from glsl_infer.graph.activations.sigmoids import SIGMOID
@@ -76,6 +77,12 @@ SMALLEST = 2.0**-80
 ZEROS = tuple(range(256))
 """Candidate zero points."""
 
+LARGEST = MAX_NUMBER / 4.0
+"""Largest end of a range: a zero point that suits the other end, too, makes the range at most twice as wide.
+
+Values beyond, as of the exponential of an exponential, saturate.
+"""
+
 
 def covering_range(
     low: NDArray[np.float64],
@@ -98,6 +105,7 @@ def covering_range(
     """
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     low, high = np.maximum(headroom * low, low.min()), np.minimum(headroom * high, high.max())
+    low, high = np.maximum(low, -LARGEST), np.minimum(high, LARGEST)
     if equal:
         low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
     widest = float((high - low).max())

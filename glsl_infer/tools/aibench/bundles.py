@@ -173,7 +173,7 @@ def _show(test: Test, path: Path, size: tuple[int, int]) -> None:
         before.write(test, PHOTOGRAPH, size, picture)
 
 
-def _run(command: list[str], what: str) -> None:
+def _run(command: list[str], subject: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
-        raise RunError(f"{what} cannot be built: {last_line(done.stderr)}")
+        raise RunError(f"{subject} cannot be built: {last_line(done.stderr)}")

@@ -182,7 +182,7 @@ def check_locations(deployment: Deployment, base: Path) -> None:
         InputError: files are outside; the message lists them all.
     """
     folder = base.resolve()
-    outside = [f"{what} {path}" for what, path in _named(deployment, base) if not _within(base / path, folder)]
+    outside = [f"{subject} {path}" for subject, path in _named(deployment, base) if not _within(base / path, folder)]
     if outside:
         raise InputError(
             f"{'; '.join(outside)}: outside the deployment file's folder; put it there, or give --allow-outside"

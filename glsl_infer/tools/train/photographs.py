@@ -66,8 +66,8 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     loose = sum(paths.is_image(path) and path.is_file() for path in folder.iterdir())
     if loose:
         counted = "1 image is" if loose == 1 else f"{loose} images are"
-        it = "it is" if loose == 1 else "they are"
-        warnings.append(f"{folder}: {counted} left out, because {it} not in the folder of a class")
+        subject = "it is" if loose == 1 else "they are"
+        warnings.append(f"{folder}: {counted} left out, because {subject} not in the folder of a class")
     classes: list[str] = []
     files: list[Path] = []
     truth: list[int] = []
@@ -162,17 +162,17 @@ def contact_sheet(photographs: Photographs, side: int = 96, columns: int = 10) -
     """
     indices = [index for index in (*range(len(photographs.classes)), -1) if index in photographs.truth]
     rows = min(_CLASS_ROWS, max(1, _SHEET_ROWS // len(indices)))
-    shown = [
+    files_by_class = [
         paths.spread(
             [file for file, truth in zip(photographs.files, photographs.truth) if truth == index], rows * columns
         )
         for index in indices
     ]
-    heights = [side * -(-len(files) // columns) for files in shown]
+    heights = [side * -(-len(files) // columns) for files in files_by_class]
     gap = side // 8
-    sheet = Image.new("RGB", (columns * side, sum(heights) + gap * (len(shown) - 1)), "white")
+    sheet = Image.new("RGB", (columns * side, sum(heights) + gap * (len(files_by_class) - 1)), "white")
     top = 0
-    for files, height in zip(shown, heights):
+    for files, height in zip(files_by_class, heights):
         for number, file in enumerate(files):
             row, column = divmod(number, columns)
             sheet.paste(_thumbnail(file, side), (column * side, top + row * side))

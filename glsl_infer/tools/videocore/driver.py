@@ -139,8 +139,8 @@ def find_all(prefix: Path | None = None, mesa: str | None = None) -> tuple[Drive
     if mesa is None:
         return tuple(drivers)
     if mesa not in by_version:
-        there = ", ".join(f"{driver.version or 'an unknown version'} in {driver.prefix}" for driver in drivers)
-        raise InputError(f"no VideoCore IV driver of Mesa {mesa} ({there}); {_advice(RELEASES.get(mesa))}")
+        available = ", ".join(f"{driver.version or 'an unknown version'} in {driver.prefix}" for driver in drivers)
+        raise InputError(f"no VideoCore IV driver of Mesa {mesa} ({available}); {_advice(RELEASES.get(mesa))}")
     return (by_version[mesa],)
 
 

@@ -147,8 +147,8 @@ def _write_rows(folder: Path) -> None:
         expected = models.expected(row, model, picture)
         _write(graph, folder / f"{row.name}.graph", picture=picture, expected=expected)
         if row.without is not None:
-            alone = to_graph(models.model_of(row.without, (row.size, row.size, row.channels)))
-            _write(alone, folder / f"{row.name}.without.graph")
+            baseline = to_graph(models.model_of(row.without, (row.size, row.size, row.channels)))
+            _write(baseline, folder / f"{row.name}.without.graph")
 
 
 def _write_models(folder: Path) -> None:
