@@ -120,8 +120,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     accuracy.add_argument(
         "--strict",
         action="store_true",
-        help="Exit with 1 if 1 of 20 new images is expected to have too large an error of an output: more than "
-        f"{MOST_ERROR:g} of its range, or a cosine similarity below {LEAST_COSINE:g}.",
+        help="Exit with 1 if the error is too large: for 1 of 20 new images, an output is expected to differ by more "
+        f"than {MOST_ERROR:g} of its range, or to have a cosine similarity below {LEAST_COSINE:g}.",
     )
     cpu = arguments.group(parser, "CPU")
     cpu.add_argument(
