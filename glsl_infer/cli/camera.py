@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run until the source ends, the window is closed or a signal arrives. All of these are a success."""
     from glsl_infer.tools.camera import sources
-    from glsl_infer.tools.camera.stopping import until_signalled
+    from glsl_infer.tools.camera.stop_signals import until_signalled
 
     execution.check_signature(args)
     execution.check_window(args)

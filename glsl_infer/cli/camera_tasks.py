@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import arguments, camera_events, on_pictures
+from glsl_infer.cli import arguments, camera_events, image_tasks
 from glsl_infer.errors import InputError
 from glsl_infer.support.plain_text import one_line
 from glsl_infer.tasks import reading
@@ -151,7 +151,7 @@ def run(
     with contextlib.ExitStack() as stack:
         context = args.context if window is None else window.context
         task = stack.enter_context(open_task(task_of(args), model=args.model, context=context))
-        on_pictures.check(task, args)
+        image_tasks.check(task, args)
         server = None if args.serve is None else stack.enter_context(FrameServer(args.serve))
         if server is not None:
             print(f"to see the frames, open {server.address}", file=sys.stderr, flush=True)

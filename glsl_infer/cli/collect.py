@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     """Take photographs until q is pressed, or the keys or the source end."""
     from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.sources import every
-    from glsl_infer.tools.camera.stopping import until_signalled
+    from glsl_infer.tools.camera.stop_signals import until_signalled
 
     labels = _labels(args.classes)
     source = _source(args.source)

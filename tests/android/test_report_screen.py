@@ -19,7 +19,7 @@ from toolchain import Tools
 
 import glsl_infer
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.aibench import before
+from glsl_infer.tools.aibench import degraded_input
 from glsl_infer.tools.aibench.tests import TESTS
 from glsl_infer.tools.report import saved
 from glsl_infer.tools.report.page import page
@@ -182,7 +182,7 @@ def benchmark(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> tuple[l
             shutil.copyfile(SMALL, path)
         elif test.network != "srgan":  # missing in this app
             picture_model(path, (24, 36), "stretch/area-average", 1 if test.network == "vdsr" else 3, "image")
-        before.write(test, IMAGES / "pineapple007.jpg", (test.width, test.height), path.with_suffix(".png"))
+        degraded_input.write(test, IMAGES / "pineapple007.jpg", (test.width, test.height), path.with_suffix(".png"))
         models += [path] if path.exists() else []
     (folder / "dped-192x128.png").write_bytes(b"no picture")  # makes its test fail
     build_apk.build(tools, models, folder / "demo.apk", folder / "key" / "debug.keystore")

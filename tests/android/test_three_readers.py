@@ -25,8 +25,8 @@ import readers
 import tiny
 from bundle_files import HOSTILE_VERTEX_SHADERS, rehashed
 from hostile_shaders import ACCEPTED, HEAD, REFUSED
+from oversized_manifests import TOO_MUCH
 from pages import ROOT
-from too_much import TOO_MUCH
 
 from glsl_infer.bundle import Bundle, format_constants, manifest_json
 

@@ -23,7 +23,7 @@ from glsl_infer.graph import Node
 from glsl_infer.runtime import images
 from glsl_infer.runtime.pictures.preprocess import open_image
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.aibench import before, bundles, largest, needs, phones, tests, timing
+from glsl_infer.tools.aibench import bundles, degraded_input, largest_image, memory_need, phones, tests, timing
 
 
 def folder_of_tiny(folder: Path) -> Path:
@@ -90,9 +90,9 @@ def test_a_network_that_exceeds_memory_is_not_started(
     path = folder / "srcnn-48x48.glslnn"
     with zipfile.ZipFile(path) as archive:
         members = sum(entry.file_size for entry in archive.infolist())
-    assert members < needs.needed(path) < 100 * members
-    assert needs.needed(tmp_path / "none.glslnn") == 0
-    monkeypatch.setattr(needs, "available", lambda: 1000)
+    assert members < memory_need.needed(path) < 100 * members
+    assert memory_need.needed(tmp_path / "none.glslnn") == 0
+    monkeypatch.setattr(memory_need, "available", lambda: 1000)
     assert main(["aibench", "--quick", "--only", "4", "--json", "--models", str(folder)]) == 1
     (row,) = json.loads(capsys.readouterr().out)["tests"]
     assert "it takes at least" in row["failed"]
@@ -177,7 +177,7 @@ def test_the_first_two_pictures_do_not_count() -> None:
 def test_a_missing_network_is_built_and_run(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network is built by Keras and exported in child processes, and both tests use it."""
     installed("tensorflow")
-    monkeypatch.setattr(largest, "MEGAPIXELS", (0.01, 0.25))  # only the first is in a quick run
+    monkeypatch.setattr(largest_image, "MEGAPIXELS", (0.01, 0.25))  # only the first is in a quick run
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "programs"))
     assert main(["aibench", "--quick", "--only", "4,9", "--json", "--models", str(tmp_path)]) == 0
     result = json.loads(capsys.readouterr().out)
@@ -194,13 +194,13 @@ def test_a_missing_network_is_built_and_run(tmp_path: Path, capsys: Capture, mon
     (bundle,) = tmp_path.glob("*.glslnn")
     with Session(bundle) as session:
         assert session.bundle.manifest.input.fit == "center-crop/area-average", "no picture is distorted"
-        few = largest.largest(session, 100_000, 60.0, print, (0.005, 0.01, 4.0))
+        few = largest_image.largest(session, 100_000, 60.0, print, (0.005, 0.01, 4.0))
         assert few.megapixels == 0.01 and "MB" in few.why
-        monkeypatch.setattr(largest, "available", lambda: 100_000)
-        few = largest.largest(session, 1 << 30, 60.0, print, (0.005, 0.01, 4.0))
+        monkeypatch.setattr(largest_image, "available", lambda: 100_000)
+        few = largest_image.largest(session, 1 << 30, 60.0, print, (0.005, 0.01, 4.0))
         assert few.megapixels == 0.005 and few.why.endswith("0 are free")
         assert images.overlap_of(session.bundle) == (8, 1), "SRCNN's windows of 9, 5 and 5 pixels"
-        picture = largest._picture(400)
+        picture = largest_image._picture(400)
         tracemalloc.start()
         images.run_whole(session, picture, watch=lambda tiles, _: tiles)
         _, most = tracemalloc.get_traced_memory()
@@ -217,8 +217,8 @@ def run_whole(session: Session, picture: np.ndarray, overlap: int | None) -> np.
 
 def test_ranges_are_learnt_from_photographs_as_the_network_reads_them(tmp_path: Path) -> None:
     (icnet,) = tests.chosen("7", quick=False)
-    items = sorted(before.typical(icnet, tmp_path).iterdir())
-    assert [path.stem for path in items] == sorted(path.stem for path in before.PICTURES.glob("*.jpg"))
+    items = sorted(degraded_input.typical(icnet, tmp_path).iterdir())
+    assert [path.stem for path in items] == sorted(path.stem for path in degraded_input.PICTURES.glob("*.jpg"))
     assert {open_image(path).size for path in items} == {(576, 384)}
 
 

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 from bundle_files import members_of, ordinary_user
 from command_line import Capture, refused
-from pictures_made import noise, saved
 from PIL import ExifTags, Image, ImageOps
+from preprocessing_images import noise, saved
 from tiny import tiny_bundle, write_tiny
 
 import glsl_infer

@@ -12,7 +12,7 @@ from typing import Any
 import glfw
 import numpy as np
 import pytest
-from planted import executed, plant
+from planted_modules import executed, plant
 from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.errors import ContextError

@@ -175,8 +175,8 @@ def test_a_child_cannot_read_home_write_files_or_start_programs(tmp_path: Path) 
     home.mkdir()
     (home / "secret").write_text("secret")
     code = f"""
-import glsl_infer.runtime.fence as fence
-limits = fence.restrict()
+import glsl_infer.runtime.sandbox as sandbox
+limits = sandbox.restrict()
 import os, subprocess
 def refused(work):
     try:
@@ -256,8 +256,8 @@ def test_seccomp_refuses_system_calls_that_no_driver_needs(tmp_path: Path) -> No
     """
     needs.module("pyseccomp")
     code = """
-import glsl_infer.runtime.fence as fence
-limits = fence.restrict()
+import glsl_infer.runtime.sandbox as sandbox
+limits = sandbox.restrict()
 import ctypes, os, platform, resource, socket, sys, threading
 path, clone = sys.argv[1], 56 if platform.machine() == "x86_64" else 220
 libc = ctypes.CDLL(None, use_errno=True)

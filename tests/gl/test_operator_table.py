@@ -10,12 +10,12 @@ import needs
 import numpy as np
 import pytest
 from layer_check import layer_error, stored_inputs
-from once import made_once
 from operator_table import ROWS, SAMPLE, exported
 from operator_table.cost import subjects, tolerance
 from operator_table.exported import Exported
 from operator_table.row import Row
 from operator_table.shader_cost import fetches
+from shared_exports import made_once
 
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session

@@ -14,8 +14,8 @@ import pytest
 from command_line import Capture, refused
 from image_models import SIZE
 from numpy.typing import NDArray
-from pictures_made import noise, saved
 from PIL import Image
+from preprocessing_images import noise, saved
 from several import several_bundle, several_inputs
 from tiny import LABELS, tiny_picture, write_tiny
 

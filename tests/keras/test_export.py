@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from keras import layers as L
 from PIL import Image
-from planted import executed, plant
+from planted_modules import executed, plant
 
 from glsl_infer import bundle
 from glsl_infer import bundle as bundles

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 from PIL import Image
-from planted import executed, plant
+from planted_modules import executed, plant
 
 from glsl_infer import bundle
 from glsl_infer.cli import main

@@ -17,7 +17,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
-from planted import executed, plant
+from planted_modules import executed, plant
 
 import glsl_infer
 from glsl_infer.tools.train.features import STARTS

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from varied import NOTHING, apply, pictures
-from varied import plain as plain_draws
+from apply_variations import NOTHING, apply, pictures
+from apply_variations import plain as plain_draws
 
 from training import augmentation
 from training.augmentation import FOCAL, YIQ, draw, mixed_labels, order, plain

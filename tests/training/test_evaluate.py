@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from judged_model import LABELS, save_colours
-from planted import executed, plant
+from colour_classifier import LABELS, save_colours
+from planted_modules import executed, plant
 
 from training import evaluate
 

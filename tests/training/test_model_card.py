@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from judged_model import LABELS, save_colours
+from colour_classifier import LABELS, save_colours
 from PIL import Image
 
 from glsl_infer import bundle as bundles

@@ -16,7 +16,7 @@ from PIL import Image
 from glsl_infer.errors import InputError
 from glsl_infer.graph import reference
 from glsl_infer.graph.picture import CENTER_SQUARE
-from glsl_infer.tools.aibench.before import CHANGES
+from glsl_infer.tools.aibench.degraded_input import CHANGES
 from glsl_infer.tools.get import efficientnet_lite as graph_of_get
 from training import imagenet, named_weights
 from training.aibench.build import build

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tiny
-from judged_model import SIZE, save_colours
+from colour_classifier import SIZE, save_colours
 
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import build

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from apply_variations import NOTHING, apply, pictures, plain
 from PIL import Image
-from varied import NOTHING, apply, pictures, plain
 
 from glsl_infer.errors import InputError
 from training.augmentation import draw

@@ -15,8 +15,8 @@ import bundle_data
 import pytest
 import tiny
 from bundle_files import Members, members_of, peak_memory_below, refusal, rehashed, zipped
-from too_much import GOOD as MANIFEST
-from too_much import HUGE_QUAD, HUGE_TEXTURE, PASS, TOO_MUCH
+from oversized_manifests import GOOD as MANIFEST
+from oversized_manifests import HUGE_QUAD, HUGE_TEXTURE, PASS, TOO_MUCH
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, format_constants, manifest_json, network

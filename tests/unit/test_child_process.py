@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from planted import executed, plant
+from planted_modules import executed, plant
 
 from glsl_infer.errors import InputError, RunError, together
 from glsl_infer.support.child_process import ROOT, ChildProcess, error_of, exit_code_of, module_command

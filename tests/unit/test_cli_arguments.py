@@ -102,10 +102,10 @@ def test_images_are_positional_or_an_option(command: str, capsys: Capture) -> No
 
 
 def test_other_names_of_faces_and_hands_are_accepted(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    from glsl_infer.cli import on_pictures
+    from glsl_infer.cli import image_tasks
 
     opened: list[str] = []
-    monkeypatch.setattr(on_pictures, "run", lambda args, kind, task, *_: opened.append(task) or 0)
+    monkeypatch.setattr(image_tasks, "run", lambda args, kind, task, *_: opened.append(task) or 0)
     for command, names in (("detect", ("faces", "face", "face-mesh")), ("landmarks", ("faces", "face", "face-mesh"))):
         for name in names:
             assert main([command, "a.png", "--task", name]) == 0

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pairwise import each_of
-from pictures_made import noise
 from PIL import Image, ImageFont
+from preprocessing_images import noise
 from tiny import tiny_bundle
 
 from glsl_infer.errors import InputError

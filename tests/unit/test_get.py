@@ -19,7 +19,7 @@ from glsl_infer.cli import advice, main, parser_of
 from glsl_infer.cli.get import command_for
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.tasks import models
-from glsl_infer.tools.get import catalogue, fetching, making, samples
+from glsl_infer.tools.get import catalogue, exporting, fetching, samples
 from glsl_infer.tools.get.catalogue import Source
 
 pytestmark = pytest.mark.slow
@@ -158,14 +158,14 @@ def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.Monke
     assert [row["here"] for row in json.loads(capsys.readouterr().out)] == [False] * len(CATALOGUE)
     assert "needs the name of a network" in refused(capsys, ["get", "--file", tmp_path / "x"])
     assert "needs the name of one network" in refused(capsys, ["get", "hands", "--file", tmp_path / "x"])
-    making.bundle_of(CATALOGUE["face-detection"]).parent.mkdir()
-    making.bundle_of(CATALOGUE["face-detection"]).write_bytes(b"")
-    making.kept_file(CATALOGUE["face-detection"]).write_bytes(b"")
+    exporting.bundle_of(CATALOGUE["face-detection"]).parent.mkdir()
+    exporting.bundle_of(CATALOGUE["face-detection"]).write_bytes(b"")
+    exporting.kept_file(CATALOGUE["face-detection"]).write_bytes(b"")
     assert main(["get", "face-detection"]) == 0
     printed = capsys.readouterr().out
     assert "is there already" in printed and printed.endswith("try it: glsl-infer detect photo.jpg -o faces.jpg\n")
-    making.bundle_of(CATALOGUE["face-mesh"]).write_bytes(b"")
-    making.kept_file(CATALOGUE["face-mesh"]).write_bytes(b"")
+    exporting.bundle_of(CATALOGUE["face-mesh"]).write_bytes(b"")
+    exporting.kept_file(CATALOGUE["face-mesh"]).write_bytes(b"")
     mesh = "try it: glsl-infer landmarks photo.jpg -o face-mesh.jpg"
     for names, tries in ((["face-mesh"], [mesh]), (["face", "face-mesh"], [printed.splitlines()[-1], mesh])):
         assert main(["get", *names]) == 0
@@ -223,4 +223,4 @@ def test_weights_without_a_hash_are_pinned_to_the_first_file(tmp_path: Path) -> 
     with pytest.raises(InputError, match=r"WEIGHTS\.h5"):
         fetching.fetch(dogs)
     with pytest.raises(InputError, match=r"dogs: give its labels"):
-        making.make(dogs, first, lambda _: None)
+        exporting.make(dogs, first, lambda _: None)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from pairwise import each_of, pairs_of
-from pictures_made import (
+from PIL import ExifTags, Image, ImageCms
+from preprocessing_images import (
     BLUE,
     D50,
     GREEN,
@@ -27,7 +28,6 @@ from pictures_made import (
     saved,
     xyz,
 )
-from PIL import ExifTags, Image, ImageCms
 
 from glsl_infer.errors import ImageError
 from glsl_infer.runtime.pictures import preprocess

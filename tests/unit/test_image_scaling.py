@@ -12,8 +12,8 @@ from bundle_files import peak_memory_below
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from pictures_made import noise, only_colour, saved
 from PIL import Image, ImageCms
+from preprocessing_images import noise, only_colour, saved
 
 from glsl_infer.bundle.manifest import CENTER_CROP, CENTER_SQUARE, FITS, LETTERBOX, STRETCH, Input
 from glsl_infer.program.layout import FeatureMap, View

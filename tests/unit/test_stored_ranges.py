@@ -26,7 +26,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.tools import ranges_file
-from glsl_infer.tools.get import catalogue, making
+from glsl_infer.tools.get import catalogue, exporting
 
 PICTURES = [np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8) for seed in range(3)]
 
@@ -159,11 +159,11 @@ def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object],
 @pytest.mark.parametrize("name", [model.name for model in catalogue.read().values() if not model.weights_of])
 def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
     model = catalogue.read()[name]
-    stored = ranges_file.read(making.ranges_of(model))
+    stored = ranges_file.read(exporting.ranges_of(model))
     assert stored.known.sixteen is not None and stored.known.calibration_data
-    if not making.kept_file(model).is_file():
+    if not exporting.kept_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
-    source, io_options = making.source_of(model), making.io_options_of(model)
+    source, io_options = exporting.source_of(model), exporting.io_options_of(model)
     graph = source if isinstance(source, Graph) else importers.survey(source, io_options=io_options).whole()
     stored.of(optimize.optimize(graph), name)
 

@@ -13,7 +13,7 @@ import parted
 import pytest
 import tiny
 from command_line import Capture, refused
-from planted import executed, plant
+from planted_modules import executed, plant
 
 from glsl_infer import bundle as bundles
 from glsl_infer.cli import main

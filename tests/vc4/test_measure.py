@@ -42,9 +42,9 @@ def test_the_process_that_draws_is_restricted(driver: Driver, tmp_path: Path, mo
     """After ``main`` the process can neither write files nor start programs, whether it has drawn or not."""
     code = f"""
 import os, subprocess, sys
-from glsl_infer.runtime import fence, isolated_run
+from glsl_infer.runtime import isolated_run, sandbox
 held = []
-isolated_run.fence.restrict = lambda restrict=fence.restrict: held.extend(restrict())
+isolated_run.sandbox.restrict = lambda restrict=sandbox.restrict: held.extend(restrict())
 from glsl_infer.tools.videocore import {module}
 try:
     {module}.main()

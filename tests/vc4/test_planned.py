@@ -15,7 +15,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.planned_cost import planned
 from glsl_infer.tools import videocore as vc4
-from glsl_infer.tools.get import catalogue, making
+from glsl_infer.tools.get import catalogue, exporting
 from glsl_infer.tools.videocore import Driver, foresight
 from glsl_infer.tools.videocore.measure import measure
 from glsl_infer.tools.videocore.report import report
@@ -25,7 +25,7 @@ from glsl_infer.tools.videocore.verify import measured
 @pytest.mark.parametrize("name", ["face-detection", "face-mesh"])  # the others take a minute each
 def test_the_milliseconds_of_the_catalogue_are_the_estimates(name: str, driver: Driver) -> None:
     model = catalogue.read()[name]
-    if not making.kept_file(model).is_file():
+    if not exporting.kept_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
     assert model.zero_ms == milliseconds(model)
 
