@@ -196,7 +196,9 @@ def _input_names(args: argparse.Namespace, paths: Sequence[Path], manifest: Mani
         if args.input:
             raise InputError("give IMAGE or --input, not both")
         if len(names) != 1:
-            raise InputError(f"{args.model} has the inputs {listed}; give --input NAME=FILE for each, or one --input FILE.npz")
+            raise InputError(
+                f"{args.model} has the inputs {listed}; give --input NAME=FILE for each, or one --input FILE.npz"
+            )
         return {}
     files: dict[str, Path] = {}
     for pair in args.input:
