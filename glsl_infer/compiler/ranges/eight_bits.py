@@ -22,7 +22,6 @@ from glsl_infer.compiler.ranges.intervals import (
     HEADROOM,
     NARROWEST,
     covering_range,
-    distinguishable_intervals,
     range_of,
 )
 from glsl_infer.compiler.ranges.observed import Observation
@@ -179,7 +178,6 @@ class _RangeChooser:
         unknown = {node.name for node in learnt if OBSERVED_RANGE not in node.attrs and node.name not in ranges_of_file}
         self._observe(unknown)
         self._common, self._equal = constraints(graph)
-        self._distinguishable = distinguishable_intervals(graph)
         self._depths = depths(graph)
         self._scores = _score_layers(graph)
         self.wider: dict[str, Range] = {}
@@ -211,7 +209,7 @@ class _RangeChooser:
             return calibration.known.maps[name], "ranges"
         if OBSERVED_RANGE in node.attrs:
             return _given_range(node), "file"
-        ends = function_ends(node, self._distinguishable[name])
+        ends = function_ends(node)
         if name in self._observed and expected_error.fits(self._extremes[name]):
             return self._learnt(node, ends)
         if name in self._normal and not function.bounded:
@@ -394,9 +392,9 @@ def _stores_8_bits(graph: Graph, node: Node) -> bool:
     return not node.operator.is_input and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
 
 
-def function_ends(node: Node, distinguishable: tuple[float, float]) -> tuple[float, float]:
-    """Return the lowest and highest value of a layer's function, within the interval distinguished by its readers."""
-    return max(float(node.activation.low), distinguishable[0]), min(float(node.activation.high), distinguishable[1])
+def function_ends(node: Node) -> tuple[float, float]:
+    """Return the lowest and highest value of a layer's function."""
+    return float(node.activation.low), float(node.activation.high)
 
 
 def _own_range(node: Node, image_layers: Collection[str]) -> Range | None:
