@@ -103,7 +103,8 @@ def bound_of(errors: Sequence[float], weights: Sequence[float], images: int) -> 
 
     This is the prediction interval of a normal distribution of the errors' logarithms: a few images whose errors differ
     by factors can be followed by one with a far larger error. The deviation is that of the errors above the median,
-    because an image with an unusually small error does not make larger ones likely.
+    because an image with an unusually small error does not make larger ones likely. The bound is at least the error
+    that the remaining share of the measured images reached.
 
     Args:
         errors: errors of the measured images and copies.
@@ -123,7 +124,9 @@ def bound_of(errors: Sequence[float], weights: Sequence[float], images: int) -> 
         (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 6.0,
     )
     t = z + sum(term / (4.0 * freedom) ** power for power, term in enumerate(terms, 1))
-    return math.exp(median + t * deviation * math.sqrt(1.0 + 1.0 / (freedom + 1)))
+    descending = order[::-1]
+    reached = float(sizes[descending][np.searchsorted(np.cumsum(shares[descending]), 1.0 - SHARE - 1e-9)])
+    return math.exp(max(median + t * deviation * math.sqrt(1.0 + 1.0 / (freedom + 1)), reached))
 
 
 @dataclass(frozen=True)
