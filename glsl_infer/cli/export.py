@@ -87,8 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=PRECISIONS,
         default=AUTO,
         help="The bits of feature maps: 8, 16, or auto (default). auto stores outputs for values in 16 bits. With "
-        "--images, it also stores the maps in 16 bits that reduce the error most, with at most an eighth more work. A "
-        "map in 16 bits takes twice the draws and fetches.",
+        "--images, it also stores the maps in 16 bits that reduce the error most, with at most an eighth more work, or "
+        "about twice the work if the outputs are too far off on new images. A map in 16 bits takes twice the draws and "
+        "fetches.",
     )
     accuracy.add_argument(
         "--precision-for",
