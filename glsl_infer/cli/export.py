@@ -261,8 +261,11 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report.as_json(), indent=1))
     else:
         advice = many_programs.advice(report, args.uniform_vectors)
-        name = "classify" if args.labels is not None or report.classes else "run"
-        command = f"glsl-infer {name} {shlex.quote(str(args.out))} IMAGE"
+        from_arrays = any(path.suffix.lower() in FILES for path in calibration)
+        is_classifier = args.labels is not None or report.classes > 0
+        name = "classify" if is_classifier and not from_arrays else "run"
+        what = "ARRAYS" if from_arrays else "IMAGE"
+        command = f"glsl-infer {name} {shlex.quote(str(args.out))} {what}"
         print_report(report, args.out, explain=args.explain, command=command, advice=advice)
     far = [output.output for part in report.unseen for output in part.outputs if not output.is_small]
     if args.strict and far:

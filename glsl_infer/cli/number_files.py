@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import InputError
 from glsl_infer.support import json_text
-from glsl_infer.support.arrays import in_shape, load_array
+from glsl_infer.support.arrays import from_file, load_array
 from glsl_infer.support.files import output, reading
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read_input(path: Path, entry: Input) -> NDArray[Any]:
         raise InputError(f"{path}: does not contain numbers ({error})") from None
     # A table has rows and columns, for any shape of its values.
     complete = suffix == CSV and numbers.size == np.prod(entry.shape)
-    return numbers.reshape(entry.shape) if complete else in_shape(numbers, entry.shape)
+    return numbers.reshape(entry.shape) if complete else from_file(numbers, entry.shape)
 
 
 def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:
