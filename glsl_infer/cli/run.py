@@ -225,7 +225,7 @@ def _inputs(bundle: Bundle, files: Mapping[str, Path] | Path) -> dict[str, NDArr
     shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs if entry.kind == NUMBERS}
     if isinstance(files, Path):
         loaded = arrays.load_arrays(files)
-        return {name: arrays.in_shape(array, shapes.get(name, array.shape)) for name, array in loaded.items()}
+        return {name: arrays.from_file(array, shapes.get(name, array.shape)) for name, array in loaded.items()}
     return {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
 
 
