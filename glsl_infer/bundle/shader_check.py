@@ -47,6 +47,7 @@ _VECTORS = frozenset(("vec2", "vec3", "vec4"))
 _LONGEST_VECTOR = 24  # tokens of a constructor of numbers, which is read at once
 _WORDS = frozenset((*GLSL_TYPES, "for", "if", "return", "void", "const", "break"))
 _LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
+_TIGHTEST = max(_LEVELS.values())
 _COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
 _EXACT = frozenset(line.split(" ")[1] for line in GLSL_LINES if "(" not in line)
 _ARGUMENTS = {"clamp": 3, "mix": 3} | dict.fromkeys(("dot", "lessThan", "max", "min", "pow", "step"), 2)
@@ -54,6 +55,8 @@ _BEFORE, _AFTER = frozenset(("=", "(", ",", "<", "return")), frozenset((";", ")"
 
 INT, FLOAT, BOOL, SAMPLER = 0, 1, 5, 6
 _TYPES = {"int": INT, "float": FLOAT, "vec2": 2, "vec3": 3, "vec4": 4, "sampler2D": SAMPLER}
+_NO_ASSIGNMENT = frozenset((*_TYPES, "const", "for", "if", "break", "return", *GLSL_STATEMENTS))
+"""First words of statements that are not assignments."""
 WILD, CONST, GROWN = 1, 2, 4
 _INF = math.inf
 _EPSILON = 2.0**-22
@@ -87,6 +90,10 @@ class Value(NamedTuple):
     marks: int = 0
     uniform: str = ""
     reach: float = 1.0
+
+
+_new: Callable[..., Value] = tuple.__new__
+"""Makes a ``Value`` of a tuple of all fields, in half the time of ``Value()``."""
 
 
 class Variable(NamedTuple):
@@ -194,6 +201,7 @@ class _Lines:
         self._known: dict[str, bool | None] = dict.fromkeys(GLSL_DEVICE)  # None: the device decides
         self._branches: list[bool | None] = []
         self._number = self._conditions = 0
+        self._line_tokens: dict[str, list[str]] = {}  # many lines occur again
         self._next_line = ""  # the line that has to follow, because a loop's bound and its end belong together
         if not text.endswith("\n"):
             raise self.refuse(text.count("\n") + 1, "it does not end with a line feed")
@@ -208,7 +216,9 @@ class _Lines:
             if line.startswith("#"):
                 self._directive(line[1:])
             elif line and False not in self._branches:
-                tokens = self._tokens_of(line)
+                tokens = self._line_tokens.get(line)
+                if tokens is None:
+                    tokens = self._line_tokens[line] = self._tokens_of(line)
                 self.tokens += tokens
                 self.numbers += [self._number] * len(tokens)
                 if len(self.tokens) > GLSL_LIMITS["tokens"]:
@@ -222,7 +232,7 @@ class _Lines:
 
     def decimals(self) -> list[tuple[str, float]]:
         """Return the numbers with a decimal point, and their values."""
-        texts = {token for token in self.tokens if token[0] in "0123456789" and ("." in token or "e" in token)}
+        texts = [token for token in set(self.tokens) if token[0] in "0123456789" and ("." in token or "e" in token)]
         return [(token, float(token)) for token in texts if float(token) <= MAX_FLOAT]
 
     def _refused(self, what: str) -> BundleError:
@@ -340,11 +350,13 @@ def _reach(value: Value) -> float:
 
 def _rounded(kind: int, least: float, most: float, marks: int, reach: float = 1.0) -> Value:
     """Return a value with its ends rounded outward, and to 0 where GPUs flush small numbers to 0."""
-    least -= abs(least) * _EPSILON if least > -_INF else 0.0
-    most += abs(most) * _EPSILON if most < _INF else 0.0
+    if least > -_INF:
+        least -= abs(least) * _EPSILON
+    if most < _INF:
+        most += abs(most) * _EPSILON
     least = 0.0 if 0.0 < least <= _TINY else least if least >= -MAX_FLOAT else -_INF
     most = 0.0 if -_TINY <= most < 0.0 else most if most <= MAX_FLOAT else _INF
-    return Value(kind, least, most, marks, "", reach)
+    return _new(Value, (kind, least, most, marks, "", reach))
 
 
 def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
@@ -361,9 +373,10 @@ def _multiply(kind: int, left: Value, right: Value, marks: int) -> Value:
     reach = _reach(left) * _reach(right)
     if reach > _FAR:
         return Value(kind, -_INF, _INF, marks | WILD)
-    if left.least == left.most == 0.0 or right.least == right.most == 0.0:
+    low, high, least, most = left.least, left.most, right.least, right.most
+    if low == high == 0.0 or least == most == 0.0:
         return Value(kind, 0.0, 0.0, marks if marks & WILD else CONST)
-    ends = [a * b for a in left[1:3] for b in right[1:3]]
+    ends = low * least, low * most, high * least, high * most
     return _rounded(kind, min(ends), max(ends), marks, reach)
 
 
@@ -376,11 +389,13 @@ def _divide(kind: int, left: Value, right: Value, marks: int) -> Value:
 
 def _plain(kind: int, value: Value) -> Value:
     """Return a value as another type, and no longer as a part of a uniform."""
-    return value if value[0] == kind and not value[4] else Value(kind, value[1], value[2], value[3], "", value[5])
+    if value[0] == kind and not value[4]:
+        return value
+    return _new(Value, (kind, value[1], value[2], value[3], "", value[5]))
 
 
 def _negative(value: Value) -> Value:
-    return Value(value.type, -value.most, -value.least, value.marks, "", value.reach)
+    return _new(Value, (value[0], -value[2], -value[1], value[3], "", value[5]))
 
 
 def _bounded(kind: int, first: Value, other: Value, least: Callable[..., float]) -> Value:
@@ -428,6 +443,7 @@ class _Checker:
         self.returned: Value | None = None
         self.conditional = 0
         self.chosen = 0  # choices around the place, of which a fragment executes one side
+        self.changeable = ["gl_FragColor"]  # names of global variables, also of those of other devices
         self.globals_read: list[str] = []  # by the statement, and whether it calls functions, which change these
         self.called_in_statement, self.changed_in_statement = False, list[str]()
         self.uses_globals = False  # the function so far
@@ -498,14 +514,17 @@ class _Checker:
         """Make a variable of the innermost block."""
         self.cost(1)
         self.scopes[-1][name] = Variable(kind, type_, value, size)
+        if kind == "global":
+            self.changeable.append(name)
         if sum(map(len, self.scopes)) > GLSL_LIMITS["names"]:
             raise self.refused(f"more than {GLSL_LIMITS['names']} variables at once")
 
     def find(self, name: str) -> Variable | None:
         """Return the variable of this name."""
         for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
+            variable = scope.get(name)
+            if variable is not None:
+                return variable
         return None
 
     def saved(self) -> _Scopes:
@@ -633,7 +652,7 @@ class _Checker:
 
     def call(self, name: str, signature: str, arguments: list[Value]) -> Value:
         """Return the value of a call of a function of the shader, and change global variables as it does."""
-        outer = self.saved()
+        outer = self.scopes  # nothing changes these dicts: a body has a copy of the global variables
         state = (self.tokens, self.at, self.macros, self.functions, self.place, self.alone, self.in_coordinate)
         inner = (self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators)
         statement = self.globals_read, self.called_in_statement, self.changed_in_statement
@@ -647,12 +666,9 @@ class _Checker:
         self.calls += 1
         if self.calls > GLSL_LIMITS["calls"]:
             raise self.refused("calls are too deep in each other")
+        before = [(key, outer[0][key].value) for key in self.changeable if key in outer[0]]
         for function in self.functions[signature]:
-            key = (
-                function.at,
-                tuple(arguments),
-                tuple(v.value for v in outer[0].values() if v.kind in ("global", "output")),
-            )
+            key = function.at, tuple(arguments), tuple(before)
             if key not in self.results:
                 self.tokens, self.at, self.macros, self.functions = (
                     self.code,
@@ -670,7 +686,8 @@ class _Checker:
                 self.results[key] = value, self.scopes[0], self.written, self.executed, self.loops, used
             value, globals_, written, executed, inside, used = self.results[key]
             uses_globals |= used
-            loops = [*loops, *(replace(loop, depth=loop.depth + turning) for loop in inside)]
+            if inside:
+                loops = [*loops, *(replace(loop, depth=loop.depth + turning) for loop in inside)]
             most = max(most[0], written), max(most[1], executed)
             self.scopes = [dict(globals_)]
             if after:
@@ -684,12 +701,11 @@ class _Checker:
         self.globals_read, others, changed = statement
         self.called_in_statement = others or uses_globals
         self.uses_globals = caller_uses_globals or uses_globals
-        self.changed_in_statement = changed or [
-            key for key, variable in outer[0].items() if after[0][key].value != variable.value
-        ]
+        self.changed_in_statement = changed or [key for key, value in before if after[0][key].value != value]
         if others and uses_globals and self.changed_in_statement:
             raise self.refused(f"'{name}' is not the only call of a statement that changes global variables")
-        self.unchanged(self.globals_read)
+        if self.globals_read:
+            self.unchanged(self.globals_read)
         self.written, self.executed = cost
         self.loops, self.turning = loops, turning
         self.cost(1 + most[0], 1 + most[1])
@@ -766,10 +782,12 @@ class _Checker:
         """Read one statement."""
         self.begin()
         token = self.tokens[self.at]
-        after = self.tokens[self.at + 1 : self.at + 2]
+        after = self.tokens[self.at + 1] if token else _END
         if self.returned is not None:
             raise self.refused("a statement after 'return'")
-        if token in _TYPES and after != ["("]:
+        if after != "(" and token not in _NO_ASSIGNMENT:
+            self.assignment()
+        elif token in _TYPES and after != "(":
             self.declaration(self.next(), constant=False)
         elif token == "const":
             self.at += 1
@@ -794,8 +812,9 @@ class _Checker:
         elif token in GLSL_STATEMENTS and token in self.macros:
             self.at += 1
             self.macro(token, self.statement)
-        elif after == ["("]:
-            if not any(key.startswith(f"{token}(") for key in self.functions):
+        elif after == "(":
+            start = f"{token}("
+            if not any(key.startswith(start) for key in self.functions):
                 raise self.refused(f"'{token}' is no function of the shader")
             self.expression()
             self.expect(";")
@@ -843,11 +862,12 @@ class _Checker:
 
     def assignment(self) -> None:
         """Read an assignment to a variable."""
-        name = self.next() if self.tokens[self.at] == "gl_FragColor" else self.name()
+        tokens = self.tokens
+        name = self.next() if tokens[self.at] == "gl_FragColor" else self.name()
         variable = self.find(name)
         if variable is None or variable.kind not in ("local", "global", "parameter", "output"):
             raise self.refused(f"'{name}' cannot be assigned to")
-        part = self.component() if self.tokens[self.at] == "." else 0
+        part = self.component() if tokens[self.at] == "." else 0
         sign = self.next()
         if sign not in ("=", "+=", "-=", "*=", "/="):
             raise self.refused(f"an assignment is expected, not '{sign}'")
@@ -948,14 +968,17 @@ class _Checker:
 
     def binary(self, level: int) -> Value:
         """Read operations of this level and of tighter ones."""
-        value = self.unary()
         tokens, levels = self.tokens, _LEVELS
+        value = self.unary() if tokens[self.at] == "-" else self.operand()
         while True:
             sign = tokens[self.at]
             own = levels.get(sign, 0)
-            if own < level or not own:
+            if own < level:
                 return value
             self.at += 1
+            if own == _TIGHTEST:
+                value = self.combine(sign, value, self.unary() if tokens[self.at] == "-" else self.operand())
+                continue
             self.chosen += own < 3
             value = self.combine(sign, value, self.binary(own + 1))
             self.chosen -= own < 3
@@ -969,20 +992,22 @@ class _Checker:
             self.cost(0, 0)
         if self.operators > _MOST_OPERATORS:
             raise self.refused(f"a statement has more than {GLSL_LIMITS['operators']} operations")
+        left_type, right_type = left[0], right[0]
         if _LEVELS[sign] < 5:
-            if (left.type != right.type) or (_LEVELS[sign] < 3 and left.type != BOOL):
+            if (left_type != right_type) or (_LEVELS[sign] < 3 and left_type != BOOL):
                 raise self.refused("values of two types")
             return Value(BOOL, 0.0, 1.0)
-        kind = left.type if right.type == FLOAT else right.type
-        if kind > 4 or (left.type not in (kind, FLOAT)) or (kind == INT) != (left.type == right.type == INT):
+        kind = left_type if right_type == FLOAT else right_type
+        if kind > 4 or (left_type not in (kind, FLOAT)) or (kind == INT) != (left_type == right_type == INT):
             raise self.refused("values of two types")
         if sign == "-":
             right = _negative(right)
-        marks = ((left.marks | right.marks) & WILD) | (left.marks & right.marks & CONST)
+        marks = ((left[3] | right[3]) & WILD) | (left[3] & right[3] & CONST)
         if kind == INT:
             return self.integer(sign, left, right, marks)
         if sign != "/":
-            return self.constant((_multiply if sign == "*" else _add)(kind, left, right, marks))
+            value = _multiply(kind, left, right, marks) if sign == "*" else _add(kind, left, right, marks)
+            return self.constant(value) if value[3] & CONST else value
         if _may_be_zero(right) and right.marks & CONST:
             raise self.refused("a division by a constant that can be 0")
         if right.uniform:
@@ -1025,35 +1050,38 @@ class _Checker:
         tokens, at = self.tokens, self.at
         token = tokens[at]
         after = tokens[at + 1] if token else _END
-        if after != "(" and token not in self.macros:  # the most frequent operands, without further calls
-            if token[:1].isdigit():
+        if after == "(" or token in self.macros:
+            if token in _TYPES and token not in self.macros:
                 self.at = at + 1
-                value = self.number(token)
+                value = self.called([token])
             else:
-                variable = self.find(token)
-                if variable is None or variable.size or variable.value is None or variable.type > BOOL:
-                    value = self.primary()
-                else:
-                    self.at = at + 1
-                    value = variable.value
-                    if variable.kind in ("global", "output"):
-                        self.uses_globals = True
-                        self.globals_read.append(token)
-                        self.unchanged([token])
-                    if value[3] & CONST:
-                        self.constant(value)
+                value = self.primary()
+        elif token[:1].isdigit():
+            self.at = at + 1
+            value = self.number(token)
         else:
-            value = self.primary()
-        if self.tokens[self.at] == ".":
+            variable = self.find(token)
+            if variable is None or variable.size or variable.value is None or variable.type > BOOL:
+                value = self.primary()
+            else:
+                self.at = at + 1
+                value = variable.value
+                if variable.kind in ("global", "output"):
+                    self.uses_globals = True
+                    self.globals_read.append(token)
+                    self.unchanged([token])
+                if value[3] & CONST:
+                    self.constant(value)
+        if tokens[self.at] == ".":
             if not 2 <= value[0] <= 4:
                 raise self.refused("components of a number")
-            return Value(self.component(), value[1], value[2], value[3], value[4], value[5])
+            return _new(Value, (self.component(), value[1], value[2], value[3], value[4], value[5]))
         return value
 
     def component(self) -> int:
         """Go on after a point and the components that it picks; return their number."""
-        self.expect(".")
-        token = self.next()
+        token = self.tokens[self.at + 1]
+        self.at += 2 if token else 1
         if token not in _SWIZZLES:
             raise self.refused("a component is expected")
         return len(token)
@@ -1262,7 +1290,9 @@ class _Checker:
         definitions = self.macros[name]
         start = self.at - 1
         params = definitions[0].params
-        if any(len(other.params or ()) != len(params or ()) for other in definitions) or self.expanding > 3:
+        several = len(definitions) > 1
+        differ = several and any(len(other.params or ()) != len(params or ()) for other in definitions)
+        if differ or self.expanding > 3:
             raise self.refused(f"macro '{name}' has other parameters elsewhere, or is too deep")
         if params is None and self.tokens[self.at] == "(":  # another name of a function
             if any(token != name and token in self.macros for entry in definitions for token in entry.body):
@@ -1273,9 +1303,12 @@ class _Checker:
         follows = self.tokens[self.at]
         alone = alone and (self.alone if follows == _END else follows in _AFTER)
         outer = self.tokens, self.at, self.place, self.alone
-        cost, before = (self.written, self.executed), self.saved() if len(definitions) > 1 else []
+        cost = self.written, self.executed
         most, result = cost, None
-        after: _Scopes = []
+        statement = parse == self.statement
+        # An expression changes variables by calls only, and each makes a new list of scopes.
+        before = self.saved() if several and statement else self.scopes
+        after: list[_Scopes] = []
         self.nested(1)
         self.expanding += 1
         for entry in definitions:
@@ -1287,7 +1320,7 @@ class _Checker:
             self.place = start if outer[2] is None else outer[2]
             self.tokens, self.at, self.alone = [*body, _END], 0, alone
             self.written, self.executed = cost
-            if parse == self.statement:
+            if statement:
                 if body:
                     self.statement()
             else:
@@ -1297,12 +1330,13 @@ class _Checker:
                 raise self.refused(f"macro '{name}' needs brackets")
             most = max(most[0], self.written), max(most[1], self.executed)
             self.tokens, self.at, self.place, self.alone = outer
-            if before:
-                if after:
-                    self.join(after)
-                after, self.scopes = self.scopes, [dict(scope) for scope in before]
-        if before:
-            self.scopes = after
+            if several:
+                after.append(self.scopes)
+                self.scopes = [dict(scope) for scope in before] if statement else before
+        if any(scopes is not before for scopes in after):
+            self.scopes = [dict(scope) for scope in after[0]]
+            for scopes in after[1:]:
+                self.join(scopes)
         self.expanding -= 1
         self.nested(-1)
         self.written, self.executed = most
