@@ -63,7 +63,7 @@ _EPSILON = 2.0**-22
 """More than four roundings of 32-bit floats, as drivers divide by multiplying, and add in another order."""
 _TINY = 1e-30
 _MOST_WRITTEN, _MOST_EXECUTED = GLSL_LIMITS["written"], GLSL_LIMITS["executed"]
-_MOST_OPERATORS = GLSL_LIMITS["operators"]
+_MOST_OPERATORS, _MOST_BRACKETS = GLSL_LIMITS["operators"], GLSL_LIMITS["brackets"]
 _SMALL, _GROWN = 1e24, 1e34
 """A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_GROWN``: shaders compute less."""
 _LARGEST_INT = 1 << 30
@@ -342,10 +342,10 @@ def _is_infinite(value: Value) -> bool:
 
 def _reach(value: Value) -> float:
     """Return the largest product of factors, and the inverse of the smallest that is not 0 anyway."""
-    least, most = value.least, value.most
+    _, least, most, _, _, reach = value
     if least > 0.0:
-        return max(value.reach, most, 1.0 / least)
-    return max(value.reach, -least, -1.0 / most if most < 0.0 else most)
+        return max(reach, most, 1.0 / least)
+    return max(reach, -least, -1.0 / most if most < 0.0 else most)
 
 
 def _rounded(kind: int, least: float, most: float, marks: int, reach: float = 1.0) -> Value:
@@ -360,20 +360,22 @@ def _rounded(kind: int, least: float, most: float, marks: int, reach: float = 1.
 
 
 def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
-    if (left.marks | right.marks) & GROWN:
+    if (left[3] | right[3]) & GROWN:
         other = right if left.marks & GROWN else left
         if not other.marks & GROWN and _is_small(other):
             return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", max(left.reach, right.reach))
-    if (left.most > _GROWN and right.least < -_GROWN) or (left.least < -_GROWN and right.most > _GROWN):
+    _, low, high, _, _, reach = left
+    _, least, most, _, _, other_reach = right
+    if (high > _GROWN and least < -_GROWN) or (low < -_GROWN and most > _GROWN):
         return Value(kind, -_INF, _INF, marks | WILD)  # infinite values of both signs, perhaps in another order
-    return _rounded(kind, left.least + right.least, left.most + right.most, marks, max(left.reach, right.reach))
+    return _rounded(kind, low + least, high + most, marks, reach if reach >= other_reach else other_reach)
 
 
 def _multiply(kind: int, left: Value, right: Value, marks: int) -> Value:
     reach = _reach(left) * _reach(right)
     if reach > _FAR:
         return Value(kind, -_INF, _INF, marks | WILD)
-    low, high, least, most = left.least, left.most, right.least, right.most
+    low, high, least, most = left[1], left[2], right[1], right[2]
     if low == high == 0.0 or least == most == 0.0:
         return Value(kind, 0.0, 0.0, marks if marks & WILD else CONST)
     ends = low * least, low * most, high * least, high * most
@@ -1051,11 +1053,8 @@ class _Checker:
         token = tokens[at]
         after = tokens[at + 1] if token else _END
         if after == "(" or token in self.macros:
-            if token in _TYPES and token not in self.macros:
-                self.at = at + 1
-                value = self.called([token])
-            else:
-                value = self.primary()
+            vector = self.vector(token, at + 2) if token in _VECTORS and token not in self.macros else None
+            value = self.primary() if vector is None else vector
         elif token[:1].isdigit():
             self.at = at + 1
             value = self.number(token)
@@ -1133,9 +1132,14 @@ class _Checker:
             return self.constant(value)
         return value
 
-    def vector(self, name: str) -> Value | None:
-        """Read a constructor whose arguments are numbers alone, as weights are; None where one is not."""
-        tokens, at, constants = self.tokens, self.at + 1, self.numbers
+    def vector(self, name: str, start: int) -> Value | None:
+        """Read a constructor whose arguments are numbers alone, as weights are; None if one is not.
+
+        ``start`` is the index of the first argument.
+        """
+        if self.brackets >= _MOST_BRACKETS:
+            return None
+        tokens, at, constants = self.tokens, start, self.numbers
         least, most, signs = _INF, -_INF, 0
         while True:
             token = tokens[at]
@@ -1159,19 +1163,15 @@ class _Checker:
             if tokens[at] != ",":
                 return None
             at += 1
-        if at - self.at > _LONGEST_VECTOR:
+        if at - start >= _LONGEST_VECTOR:
             return None
         self.at = at + 1
         self.cost(1 + signs, 1 + signs)
-        return self.constant(Value(_TYPES[name], least, most, CONST))
+        return self.constant(_new(Value, (_TYPES[name], least, most, CONST, "", 1.0)))
 
     def called(self, names: list[str]) -> Value:
         """Read the arguments of a function; ``names`` are all that a macro can stand for."""
         name = names[0]
-        if len(names) == 1 and name in _VECTORS and self.brackets < GLSL_LIMITS["brackets"]:
-            vector = self.vector(name) if self.tokens[self.at] == "(" else None
-            if vector is not None:
-                return vector
         self.nested(1)
         self.expect("(")
         if names == ["texture2D"]:
