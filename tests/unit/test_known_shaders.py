@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from bundle_files import members_of, rehashed, zipped
-from tiny import write_tiny
+from tiny import tiny_bundle, write_tiny
 
-from glsl_infer.bundle import shader_check
-from glsl_infer.errors import BundleError
+from glsl_infer.bundle import Bundle, shader_check
+from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.runtime import verdicts
 
 
@@ -79,3 +79,19 @@ def test_a_changed_shader_is_another_bundle(tmp_path: Path, cache: Path) -> None
     zipped(path, {**members, name: hostile})  # with the manifest of the accepted bundle
     with pytest.raises(BundleError, match="rule: container"):
         verdicts.read_bundle(path)
+
+
+def test_a_bundle_that_was_written_here_is_not_parsed_again(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
+    path = tmp_path / "tiny.glslnn"
+    verdicts.write_bundle(tiny_bundle(), path)
+    count = len(parsed)
+    assert verdicts.read_bundle(path).manifest == tiny_bundle().manifest
+    assert len(parsed) == count > 0
+
+
+def test_a_bundle_that_cannot_be_written_leaves_no_verdict(tmp_path: Path, cache: Path) -> None:
+    bundle = tiny_bundle()
+    damaged = Bundle(bundle.manifest, {**bundle.members, "labels.txt": b"more\nlabels\nthan\nclasses\n"})
+    with pytest.raises(ModelError, match="not written"):
+        verdicts.write_bundle(damaged, tmp_path / "tiny.glslnn")
+    assert not cache.exists()
