@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
+import subprocess
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import needs
 import pytest
 import tiny
 from bundle_files import HOSTILE_VERTEX_SHADERS, hostile_vertex_shader, members_of, refusal, rehashed, zipped
-from glslang import Shader, lint
 from hostile_shaders import ACCEPTED, HEAD, REFUSED, line_of
 from lint_shaders import faults
 from pages import ROOT
@@ -32,6 +33,29 @@ from glsl_infer.runtime import verdicts
 from glsl_infer.runtime.drivers import LATE_FETCH, ROLLED_FETCHES
 from glsl_infer.runtime.pictures.resampling import READING, external_prelude
 from glsl_infer.support.resources import template
+
+Shader = tuple[str, str, str]
+"""Name, stage (``vert`` or ``frag``) and source."""
+
+
+def lint(shaders: Iterable[Shader], folder: Path) -> None:
+    """Check the shaders; a failure quotes the compiler's log and the invalid sources."""
+    distinct = {(stage, text): name for name, stage, text in shaders}
+    assert distinct, "there is no shader"
+    files: dict[Path, tuple[str, str]] = {}
+    for index, ((stage, text), name) in enumerate(distinct.items()):
+        path = folder / f"{index}.{stage}"
+        path.write_text(text)
+        files[path] = (name, text)
+    validator = needs.program("glslangValidator", "glslang-tools")
+    done = subprocess.run([validator, *map(str, files)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        # The log has the name of each file, followed by its errors.
+        parts = done.stdout.split(f"{folder}/")
+        failed = [part.partition("\n") for part in parts if "ERROR:" in part]
+        wrong = "".join(f"{files[folder / name][0]}:\n{log}{files[folder / name][1]}" for name, _, log in failed)
+        raise AssertionError(wrong or done.stdout + done.stderr)
+
 
 NAMES = sorted(path.name for path in (ROOT / "shaders").iterdir() if path.is_file())
 FRAGMENTS = [name for name in NAMES if name.endswith(".frag")]

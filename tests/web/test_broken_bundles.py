@@ -1,13 +1,9 @@
-"""Damaged bundles, and bundles that this browser or its driver cannot run.
-
-tests/android/test_three_readers.py has the rules of the reader.
-"""
+"""Bundles that this browser or its driver cannot run; test_conformance.py has damaged ones."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tiny
@@ -26,39 +22,6 @@ def with_manifest(bundle: Bundle, folder: Path) -> bytes:
         "passes.bin": manifest_json.pass_table(bundle.manifest),
     }
     return zipped(folder / "manifest.zip", rehashed(members)).read_bytes()
-
-
-def test_damaged_bytes_end_in_a_bundle_error_or_do_not_matter(
-    blank: Page, site: Site, tmp_path: Path, good: dict[str, bytes]
-) -> None:
-    site.files["/good"] = zipped(tmp_path / "good.zip", good).read_bytes()
-    result: dict[str, Any] = blank.evaluate("""(async () => {
-        const good = new Uint8Array(await (await fetch("/good")).arrayBuffer());
-        const expected = await lib.read(good);
-        let state = 3;
-        const random = (below) => {
-            state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
-            return (state >> 8) % below;
-        };
-        let refused = 0;
-        const others = [];
-        for (let trial = 0; trial < 200; trial++) {
-            const data = good.slice();
-            const start = trial % 2 ? data.length - 900 : 0;
-            for (let i = 0; i < 1 + random(4); i++) data[start + random(data.length - start)] = random(256);
-            try {
-                const {members} = await lib.read(data);
-                const same = [...expected.members].every(([name, bytes]) => `${members.get(name)}` === `${bytes}`);
-                if (!same) others.push(trial);
-            } catch (error) {
-                refused += 1;
-                if (!(error instanceof lib.BundleError)) others.push(String(error));
-            }
-        }
-        return {refused, others};
-    })()""")
-    assert result["others"] == []
-    assert result["refused"] > 100
 
 
 def test_addresses_without_a_bundle(blank: Page) -> None:
