@@ -161,9 +161,11 @@ def improved(message: str, options: Mapping[str, str], usage: str, forms: Mappin
         return f"missing: {message.removeprefix(_REQUIRED)}; {usage}"
     if message.startswith("unrecognized arguments: "):
         unknown = [word.partition("=")[0] for word in message.split()[2:] if word.startswith("-")]
+        if not unknown:
+            return f"{message}; {usage}"
         # The dashes are left out, because they would make short names similar.
         suggestions = {spelling.lstrip("-"): option for spelling, option in options.items()}
-        spelling = nearest(unknown[0].lstrip("-"), suggestions) if unknown else None
+        spelling = nearest(unknown[0].lstrip("-"), suggestions)
         return message if spelling is None else f"{message}; did you mean {suggestions[spelling]}?"
     return message
 

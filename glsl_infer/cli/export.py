@@ -87,8 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=PRECISIONS,
         default=AUTO,
         help="The bits of feature maps: 8, 16, or auto (default). auto stores outputs for values in 16 bits. With "
-        "--images, it also stores the maps in 16 bits that reduce the error most, with at most an eighth more work. A "
-        "map in 16 bits takes twice the draws and fetches.",
+        "--images, it also stores the maps in 16 bits that reduce the error most, with at most an eighth more work, or "
+        "about twice the work if the outputs are too far off on new images. A map in 16 bits takes twice the draws and "
+        "fetches.",
     )
     accuracy.add_argument(
         "--precision-for",
@@ -265,7 +266,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report.as_json(), indent=1))
     else:
         advice = many_programs.advice(report, args.uniform_vectors)
-        command = _command(report, args.out)
+        from_arrays = any(path.suffix.lower() in FILES for path in calibration)
+        command = _command(report, args.out, from_arrays=from_arrays)
         print_report(report, args.out, explain=args.explain, command=command, advice=advice)
     large_errors = [output.output for part in report.unseen for output in part.outputs if not output.is_small]
     if args.strict and large_errors:
@@ -276,14 +278,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _command(report: ExportReport, out: Path) -> str:
+def _command(report: ExportReport, out: Path, *, from_arrays: bool) -> str:
     """Return the command that runs the exported model."""
     from glsl_infer.bundle.manifest import NUMBERS
 
     files = "IMAGE"
     if len(report.inputs) > 1:
         files = " ".join(f"--input {shlex.quote(f'{name}=FILE')}" for name in report.inputs)
-    elif NUMBERS in report.inputs.values():
+    elif from_arrays or NUMBERS in report.inputs.values():
         files = "FILE.npy"
     name = "classify" if report.classes and files == "IMAGE" else "run"
     return f"glsl-infer {name} {shlex.quote(str(out))} {files}"

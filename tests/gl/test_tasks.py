@@ -18,7 +18,7 @@ from command_line import Capture, refused
 from PIL import Image
 from red_squares import folder_of_tasks, picture
 from screen import virtual_screen
-from task_cases import WRONG
+from task_cases import WRONG_TASKS
 from tiny import write_tiny
 
 from glsl_infer.cli import main
@@ -180,7 +180,7 @@ def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:
     assert labels.draw(picture(60, 40)).size == (60, 40)
 
 
-@pytest.mark.parametrize(("task", "change", "message"), WRONG)
+@pytest.mark.parametrize(("task", "change", "message"), WRONG_TASKS)
 def test_invalid_task_entries_are_named(
     folder: Path, context: Context, tmp_path: Path, task: dict[str, object], change: dict[str, object], message: str
 ) -> None:

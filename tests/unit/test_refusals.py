@@ -101,6 +101,7 @@ get --again
 get face-mesh --labels labels.txt
 camera --source 3
 info everything
+collect --classes cat dog -o photos
 
 benchmark --model none.glslnn
 benchmark --runs 0
