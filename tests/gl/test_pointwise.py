@@ -39,24 +39,6 @@ def test_sum_of_several_maps(context: Context, inputs: int, channels: int) -> No
 
 
 @pytest.mark.drivers("all")
-def test_a_map_added_to_itself(context: Context) -> None:
-    rng = np.random.default_rng(5)
-    add = Node("add", "add", ("conv", "conv"), {"activation": "hard_sigmoid"})
-    graph = classifier(rng, [input_node(5), conv_node(rng, "conv", ("image",), 3, 4), add], 4)
-    stored = stored_map(rng, (5, 5, 4))
-    assert worst(context, graph, "add", [stored, stored]) <= TOLERANCE
-
-
-@pytest.mark.drivers("all")
-@each_of(("function", [PLS, "hard_sigmoid", "sigmoid"]), ("channels", [6, 8]))
-def test_a_layer_of_one_activation_is_exact(context: Context, function: str, channels: int) -> None:
-    rng = np.random.default_rng(6)
-    activation = Node("act", "activation", ("conv",), {"function": function})
-    body = [input_node(5), conv_node(rng, "conv", ("image",), 3, channels), activation]
-    assert worst(context, classifier(rng, body, channels), "act", [stored_map(rng, (5, 5, channels))]) <= TOLERANCE
-
-
-@pytest.mark.drivers("all")
 def test_shuffle_reorders_views_without_a_draw(context: Context) -> None:
     rng = np.random.default_rng(8)
     shuffle = Node("shuffle", "channel_shuffle", ("conv",), {"step": 8})
@@ -206,15 +188,30 @@ def pictures(rng: np.random.Generator) -> list[np.ndarray]:
 
 
 ONE_PLACE = pytest.mark.drivers("all")
-PLACES = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
+LAYOUTS_AND_WEIGHTS = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
+
+
+def random_function(seed: int) -> str:
+    """Return a function with zero to three pairs of breakpoints around a random centre."""
+    rng = np.random.default_rng(seed)
+    count = seed % 4
+    bends = [(-left, right) for left, right in rng.uniform(0.0, 4.0, (count, 2))]
+    slopes = rng.choice([0.0, 0.02, 0.1, 0.4], count) * rng.uniform(0.5, 1.5, count)
+    centre = (rng.normal(0.0, 1.0), rng.uniform(0.2, 0.8))
+    return of_slopes(rng.uniform(0.002, 0.3), slopes.tolist(), bends, centre).name
 
 
 def everywhere() -> Iterator[object]:
-    """Yield each activation in one place, rotating over the places, and for `make test-all` in every place."""
+    """Yield each activation in one place, rotating over the places, and for `make test-all` in every place.
+
+    Random piecewise-linear functions follow, in planar layout.
+    """
     for number, text in enumerate(TEXTS):
-        for index, position in enumerate(PLACES):
-            first = number % len(PLACES) == index
+        for index, position in enumerate(LAYOUTS_AND_WEIGHTS):
+            first = number % len(LAYOUTS_AND_WEIGHTS) == index
             yield pytest.param(text, *position, marks=ONE_PLACE if first else pytest.mark.exhaustive)
+    for seed in range(8):
+        yield pytest.param(random_function(seed), "planar", ("baked", "uniform")[seed % 2], marks=ONE_PLACE)
 
 
 @pytest.mark.sampled(3)
@@ -253,7 +250,7 @@ def test_activations_after_convolutions_residuals_and_sums_are_exact(
 
 @pytest.mark.sampled(3)
 @pytest.mark.drivers("all")
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", [*TEXTS, *map(random_function, range(4))])
 def test_activations_after_a_dense_layer_are_exact(context: Context, text: str) -> None:
     rng = np.random.default_rng(len(text))
     nodes = (
@@ -283,55 +280,6 @@ def test_slopes_of_each_channel_follow_the_weights_in_a_texture(context: Context
     bundle = make_bundle(classifier(rng, body, CHANNELS), "texture", pictures=pictures(rng))
     draws = {name: sum(entry.layer == name for entry in bundle.manifest.passes) for name in ("conv", "same")}
     assert draws == {"conv": 1, "same": 1}
-
-
-def random_function(seed: int) -> str:
-    """Return a function with zero to three pairs of breakpoints around a random centre."""
-    rng = np.random.default_rng(seed)
-    count = seed % 4
-    bends = [(-left, right) for left, right in rng.uniform(0.0, 4.0, (count, 2))]
-    slopes = rng.choice([0.0, 0.02, 0.1, 0.4], count) * rng.uniform(0.5, 1.5, count)
-    centre = (rng.normal(0.0, 1.0), rng.uniform(0.2, 0.8))
-    return of_slopes(rng.uniform(0.002, 0.3), slopes.tolist(), bends, centre).name
-
-
-@pytest.mark.drivers("all")
-@each_of(("seed", range(8)), ("weights", ["baked", "uniform"]))
-def test_random_parameters_after_convolutions_residuals_and_sums_are_exact(
-    context: Context, seed: int, weights: str
-) -> None:
-    rng, function = np.random.default_rng(seed), random_function(seed)
-    body = [
-        input_node(7),
-        conv_node(rng, "stem", ("image",), 3, 6, kernel=(3, 3), padding=SAME, activation=function),
-        conv_node(rng, "unit", ("stem", "stem"), 6, 6, kernel=(3, 3), padding=SAME, activation=function),
-        Node("sum", "add", ("unit", "stem", "unit"), {"activation": function}),
-        Node("top", "max_pool", ("sum",), {"pool": (2, 2), "strides": (1, 1)}),
-        Node("alone", "activation", ("top",), {"function": function}),
-        conv_node(rng, "many", ("alone",), 6, 40, activation=function),
-        conv_node(rng, "wide", ("many",), 40, 6, activation=function),
-    ]
-    bundle = make_bundle(classifier(rng, body, 6), weights, layout="planar")
-    assert "convolution_sum" in {node.op for node in bundle.graph.nodes}
-    with Session(bundle, context=context, selfcheck=True) as session:
-        for node in drawn_nodes(bundle):
-            assert layer_error(session, node.name, stored_inputs(bundle, node.name, rng)) <= TOLERANCE, node.name
-
-
-@pytest.mark.drivers("all")
-@pytest.mark.parametrize("seed", range(4))
-def test_random_parameters_after_a_dense_layer_are_exact(context: Context, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    nodes = (
-        input_node(3),
-        conv_node(rng, "conv", ("image",), 3, 7),
-        pool_node("pool", "conv"),
-        dense_node(rng, "hidden", "pool", 7, 9, activation=random_function(seed)),
-        dense_node(rng, "dense", "hidden", 9, 3),
-    )
-    bundle = make_bundle(Graph("test", nodes, "dense"))
-    with Session(bundle, context=context, selfcheck=True) as session:
-        assert layer_error(session, "hidden", stored_inputs(bundle, "hidden", rng)) <= TOLERANCE
 
 
 @pytest.mark.drivers("all")

@@ -1,4 +1,4 @@
-"""The memory planner: shared textures and their tiles, freed arrays, and the planner of a paper."""
+"""The memory planner: shared textures and their tiles, and freed arrays."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
-import minimum_cost_flow
 import numpy as np
 import pytest
 import ranged
 from graphs import classifier, conv_node, input_node
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory_cases import lifetimes, problems
 from numpy.typing import NDArray
 from tiny import tiny_program
 
@@ -39,6 +37,20 @@ from glsl_infer.program.layout import (
     concatenated_range,
 )
 from glsl_infer.program.placement import place
+
+
+@st.composite
+def lifetimes(draw: st.DrawFn, count: int) -> list[tuple[int, int]]:
+    """Draw (first, last) steps of ``count`` tensors."""
+    firsts = draw(st.lists(st.integers(0, 8), min_size=count, max_size=count))
+    return [(first, first + draw(st.integers(0, 4))) for first in firsts]
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[list[int], list[tuple[int, int]]]:
+    """Draw sizes and lifetimes of up to 9 tensors."""
+    sizes = draw(st.lists(st.integers(1, 30), min_size=1, max_size=9))
+    return sizes, draw(lifetimes(len(sizes)))
 
 
 @given(problems())
@@ -137,52 +149,6 @@ def most_alive(sizes: list[int], alive: list[tuple[int, int]]) -> int:
     """Return the bytes alive in the largest step, a lower bound of any plan."""
     steps = {step for lifetime in alive for step in lifetime}
     return max(sum(size for size, (first, last) in zip(sizes, alive) if first <= step <= last) for step in steps)
-
-
-Lifetimes = list[tuple[int, int]]
-
-
-@given(problems(most=6))
-def test_the_cost_is_the_minimum_over_all_assignments(problem: tuple[list[int], Lifetimes]) -> None:
-    sizes, alive = problem
-    plan, cost = minimum_cost_flow.plan(sizes, alive)
-    assert cost == min(costs(sizes, alive))
-    assert plan.total <= cost
-
-
-def test_the_cost_is_not_always_the_memory() -> None:
-    """10, 5, 10 in sequence cost 15 as two objects, and as one that grows back from 5, whose memory is only 10."""
-    plan, cost = minimum_cost_flow.plan([10, 5, 10], [(0, 1), (2, 3), (4, 5)])
-    assert cost == 15
-    assert plan.total in (10, 15)
-
-
-def test_equal_tensors_are_planned_together_and_each_has_its_own() -> None:
-    """Forty slices of a layer are reused by forty slices of the layer after the next."""
-    sizes = [7] * 40 + [9] * 40 + [7] * 40
-    alive = [(0, 1)] * 40 + [(1, 2)] * 40 + [(2, 3)] * 40
-    plan, _ = minimum_cost_flow.plan(sizes, alive)
-    assert plan.total == 40 * (7 + 9)
-    for part in (plan.placement[:40], plan.placement[40:80], plan.placement[80:]):
-        assert len(set(part)) == 40
-    assert set(plan.placement[:40]) == set(plan.placement[80:])
-
-
-def costs(sizes: list[int], alive: Lifetimes) -> Iterator[int]:
-    """Yield the cost of each assignment: a new object for a tensor, or an earlier one that is still free."""
-
-    def ways(index: int, givers: frozenset[int]) -> Iterator[int]:
-        if index == len(sizes):
-            yield 0
-            return
-        for remaining in ways(index + 1, givers):
-            yield sizes[index] + remaining
-        for giver, (_, last) in enumerate(alive):
-            if giver not in givers and last < alive[index][0]:
-                for remaining in ways(index + 1, givers | {giver}):
-                    yield max(sizes[index] - sizes[giver], 0) + remaining
-
-    yield from ways(0, frozenset())
 
 
 SAME = (1, 1, 1, 1)

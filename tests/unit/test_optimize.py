@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from graphs import PLS, conv_node, dense_node, input_node, pool_node
-from optimized import optimized
 
 from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_RANK
@@ -18,6 +17,16 @@ from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
 from glsl_infer.importers.core.moves import placed
+
+
+def optimized(*nodes: Node) -> Graph:
+    """Return the optimised graph of some nodes that read ``image``, 6x6 pixels, and check its output."""
+    graph = Graph("network", (input_node(6), *nodes), nodes[-1].name)
+    smaller = optimize.optimize(graph)
+    picture = np.random.default_rng(1).integers(0, 256, (6, 6, 3), np.uint8)
+    expected, result = (reference.run(each, picture) for each in (graph, smaller))
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+    return smaller
 
 
 def batch_norm(rng: np.random.Generator, name: str, source: str, channels: int) -> Node:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import itertools
 import re
+import subprocess
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import needs
 import pytest
 import tiny
 from bundle_files import HOSTILE_VERTEX_SHADERS, hostile_vertex_shader, members_of, refusal, rehashed, zipped
-from glslang import Shader, lint
 from hostile_shaders import ACCEPTED, HEAD, REFUSED, line_of
 from lint_shaders import faults
 from pages import ROOT
-from tiny import tiny_program, write_tiny
+from tiny import tiny_bundle, tiny_program, write_tiny
 
-from glsl_infer.bundle import format_constants, shader_check
+from glsl_infer.bundle import Bundle, format_constants, shader_check
 from glsl_infer.bundle.program_check import check_vertex_shaders
 from glsl_infer.bundle.shader_check import parse
-from glsl_infer.errors import BundleError
+from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
@@ -32,6 +33,29 @@ from glsl_infer.runtime import verdicts
 from glsl_infer.runtime.drivers import LATE_FETCH, ROLLED_FETCHES
 from glsl_infer.runtime.pictures.resampling import READING, external_prelude
 from glsl_infer.support.resources import template
+
+Shader = tuple[str, str, str]
+"""Name, stage (``vert`` or ``frag``) and source."""
+
+
+def lint(shaders: Iterable[Shader], folder: Path) -> None:
+    """Check the shaders; a failure quotes the compiler's log and the invalid sources."""
+    distinct = {(stage, text): name for name, stage, text in shaders}
+    assert distinct, "there is no shader"
+    files: dict[Path, tuple[str, str]] = {}
+    for index, ((stage, text), name) in enumerate(distinct.items()):
+        path = folder / f"{index}.{stage}"
+        path.write_text(text)
+        files[path] = (name, text)
+    validator = needs.program("glslangValidator", "glslang-tools")
+    done = subprocess.run([validator, *map(str, files)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        # The log has the name of each file, followed by its errors.
+        parts = done.stdout.split(f"{folder}/")
+        failed = [part.partition("\n") for part in parts if "ERROR:" in part]
+        wrong = "".join(f"{files[folder / name][0]}:\n{log}{files[folder / name][1]}" for name, _, log in failed)
+        raise AssertionError(wrong or done.stdout + done.stderr)
+
 
 NAMES = sorted(path.name for path in (ROOT / "shaders").iterdir() if path.is_file())
 FRAGMENTS = [name for name in NAMES if name.endswith(".frag")]
@@ -305,3 +329,19 @@ def test_a_changed_shader_is_another_bundle(tmp_path: Path, cache: Path) -> None
     zipped(path, {**members, name: hostile})  # with the manifest of the accepted bundle
     with pytest.raises(BundleError, match="rule: container"):
         verdicts.read_bundle(path)
+
+
+def test_a_bundle_that_was_written_here_is_not_parsed_again(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
+    path = tmp_path / "tiny.glslnn"
+    verdicts.write_bundle(tiny_bundle(), path)
+    count = len(parsed)
+    assert verdicts.read_bundle(path).manifest == tiny_bundle().manifest
+    assert len(parsed) == count > 0
+
+
+def test_a_bundle_that_cannot_be_written_leaves_no_verdict(tmp_path: Path, cache: Path) -> None:
+    bundle = tiny_bundle()
+    damaged = Bundle(bundle.manifest, {**bundle.members, "labels.txt": b"more\nlabels\nthan\nclasses\n"})
+    with pytest.raises(ModelError, match="not written"):
+        verdicts.write_bundle(damaged, tmp_path / "tiny.glslnn")
+    assert not cache.exists()

@@ -15,7 +15,8 @@ The methods and their sources:
 * ``by-size``: greedy as well, the largest tensor first (Pisarchyk and Lee, "Efficient Memory Management for Deep
   Neural Net Inference", 2020, shared objects).
 
-Neither greedy method is always the best, so ``sharing`` tries both.
+Neither greedy method is always the best, so ``sharing`` tries both. The third planner of the first paper, a flow of
+minimum cost, saved at most 0.23 % more on 28 networks.
 """
 
 from __future__ import annotations
