@@ -164,9 +164,9 @@ def _unpack_pass(source: _Bytes, names: Names, left: int) -> Pass:
         ("program", program_index, len(names.programs)),
         *(("texture", number, len(names.textures)) for number in (target, *texture_indices)),
     )
-    for what, number, limit in indices:
+    for subject, number, limit in indices:
         if number >= limit:
-            raise BundleError(f"{where}: {what} {number} of {limit}")
+            raise BundleError(f"{where}: {subject} {number} of {limit}")
     if clear > 1:
         raise BundleError(f"{where}: 'clear' is {clear}, not 0 or 1")
     program = names.programs[program_index]

@@ -1,9 +1,9 @@
 """The GLSL of bundles: a subset, which the reader understands completely. Drivers compile nothing else.
 
 ``docs/reference/bundle-format.md`` (The GLSL of bundles) has the rules, ``format.json`` its words and limits. The
-checker is an abstract interpreter. It follows each value as an interval, rounded outward by more than 32-bit floats
-are, through assignments, both sides of conditions, loops (to a fixed point) and calls (once for each set of arguments).
-Macros are expanded as the preprocessor expands them.
+checker is an abstract interpreter. The abstract value of an expression is an interval that contains its results in
+32-bit floats. Intervals are followed through assignments, both sides of conditions, loops (to a fixed point) and calls
+(once for each set of arguments). Macros are expanded as the preprocessor expands them.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ _EPSILON = 2.0**-22
 _TINY = 1e-30
 _MOST_WRITTEN, _MOST_EXECUTED = GLSL_LIMITS["written"], GLSL_LIMITS["executed"]
 _MOST_OPERATORS, _MOST_BRACKETS = GLSL_LIMITS["operators"], GLSL_LIMITS["brackets"]
-_SMALL, _GROWN = 1e24, 1e34
-"""A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_GROWN``: shaders compute less."""
+_SMALL, _MOST_GROWN = 1e24, 1e34
+"""A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_MOST_GROWN``: shaders compute less."""
 _LARGEST_INT = 1 << 30
-_FAR = 1e36
+_MAX_PRODUCT = 1e36
 """Products of factors beyond it can be infinite in another order, and sums of such products."""
 
 
@@ -226,17 +226,17 @@ class _Lines:
         if self._branches:
             raise self._refused("a condition without #endif")
 
-    def refuse(self, number: int, what: str) -> BundleError:
+    def refuse(self, number: int, problem: str) -> BundleError:
         """Return the refusal of a line."""
-        return BundleError(f"shader '{self.member}' line {number}: {what}; export the model again")
+        return BundleError(f"shader '{self.member}' line {number}: {problem}; export the model again")
 
     def decimals(self) -> list[tuple[str, float]]:
         """Return the numbers with a decimal point, and their values."""
         texts = [token for token in set(self.tokens) if token[0] in "0123456789" and ("." in token or "e" in token)]
         return [(token, float(token)) for token in texts if float(token) <= MAX_FLOAT]
 
-    def _refused(self, what: str) -> BundleError:
-        return self.refuse(self._number, what)
+    def _refused(self, problem: str) -> BundleError:
+        return self.refuse(self._number, problem)
 
     def _tokens_of(self, line: str) -> list[str]:
         """Return the tokens of a line without its spaces."""
@@ -252,20 +252,20 @@ class _Lines:
             at = match.end()
 
     def _directive(self, line: str) -> None:
-        word, _, rest = line.partition(" ")
+        word, _, remainder = line.partition(" ")
         branches = self._branches
         live = False not in branches
         if word in ("ifdef", "ifndef", "if"):
             if word != "if":
-                rest = f"{'!' if word == 'ifndef' else ''}defined({rest})"
-            terms = _TERM.findall(rest)
+                remainder = f"{'!' if word == 'ifndef' else ''}defined({remainder})"
+            terms = _TERM.findall(remainder)
             named = all(_MACRO.fullmatch(name) for _, name in terms)
-            if not _CONDITION.fullmatch(rest) or not named or len(branches) >= GLSL_LIMITS["conditions"]:
+            if not _CONDITION.fullmatch(remainder) or not named or len(branches) >= GLSL_LIMITS["conditions"]:
                 raise self._refused("a condition of another form, or too deep")
             states = [_not(self._known.get(name, False), sign == "!") for sign, name in terms]
             state = False if False in states else None if None in states else True
             branches.append(state)
-        elif word in ("else", "endif") and not rest:
+        elif word in ("else", "endif") and not remainder:
             if not branches:
                 raise self._refused(f"#{word} without a condition")
             state = branches.pop()
@@ -274,7 +274,7 @@ class _Lines:
                 branches.append(_not(state, True))
         elif word in ("define", "undef"):
             if live:
-                self._definition(word, rest)
+                self._definition(word, remainder)
             return
         else:
             raise self._refused(f"#{word[:12]} is not used in this format")
@@ -285,17 +285,19 @@ class _Lines:
             self.tokens.append("#if" if word[0] == "i" else f"#{word}")
             self.numbers.append(self._number)
 
-    def _definition(self, word: str, rest: str) -> None:
-        definition = _DEFINE.fullmatch(rest)
+    def _definition(self, word: str, remainder: str) -> None:
+        definition = _DEFINE.fullmatch(remainder)
         certain = None not in self._branches
         statement = definition is not None and definition[1] in GLSL_STATEMENTS
-        follows = f"#define {rest}" == self._next_line
-        exempt = word == "define" and rest in GLSL_LINES and (follows or not rest.startswith(GLSL_STATEMENTS[1]))
+        follows = f"#define {remainder}" == self._next_line
+        exempt = (
+            word == "define" and remainder in GLSL_LINES and (follows or not remainder.startswith(GLSL_STATEMENTS[1]))
+        )
         if definition is None or not (exempt or (_MACRO.fullmatch(definition[1]) and not statement)):
             raise self._refused("a macro that is not of this format")
         self._next_line = ""
         if definition[1] == GLSL_STATEMENTS[0]:
-            self._next_line = f"#define {GLSL_LINES[GLSL_LINES.index(rest) + 1]}"
+            self._next_line = f"#define {GLSL_LINES[GLSL_LINES.index(remainder) + 1]}"
         name, params = definition[1], tuple(definition[2].split(", ")) if definition[2] else None
         self._known[name] = (word == "define") if certain else None
         self.reserved.add(name)
@@ -363,17 +365,17 @@ def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
     if (left[3] | right[3]) & GROWN:
         other = right if left.marks & GROWN else left
         if not other.marks & GROWN and _is_small(other):
-            return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", max(left.reach, right.reach))
+            return Value(kind, -_MOST_GROWN, _MOST_GROWN, marks | GROWN, "", max(left.reach, right.reach))
     _, low, high, _, _, reach = left
     _, least, most, _, _, other_reach = right
-    if (high > _GROWN and least < -_GROWN) or (low < -_GROWN and most > _GROWN):
+    if (high > _MOST_GROWN and least < -_MOST_GROWN) or (low < -_MOST_GROWN and most > _MOST_GROWN):
         return Value(kind, -_INF, _INF, marks | WILD)  # infinite values of both signs, perhaps in another order
     return _rounded(kind, low + least, high + most, marks, reach if reach >= other_reach else other_reach)
 
 
 def _multiply(kind: int, left: Value, right: Value, marks: int) -> Value:
     reach = _reach(left) * _reach(right)
-    if reach > _FAR:
+    if reach > _MAX_PRODUCT:
         return Value(kind, -_INF, _INF, marks | WILD)
     low, high, least, most = left[1], left[2], right[1], right[2]
     if low == high == 0.0 or least == most == 0.0:
@@ -407,11 +409,11 @@ def _bounded(kind: int, first: Value, other: Value, least: Callable[..., float])
     if (first.marks | other.marks) & WILD:
         others = [other] * (first.marks & WILD) + [first] * (other.marks & WILD)
         low, high = min(low, *[value.least for value in others]), max(high, *[value.most for value in others])
-    elif (first.marks | other.marks) & GROWN and low >= -_GROWN and high <= _GROWN:
-        near = [
+    elif (first.marks | other.marks) & GROWN and low >= -_MOST_GROWN and high <= _MOST_GROWN:
+        bounded = [
             value.marks & GROWN or (-value.least if least is min else value.most) <= _SMALL for value in (first, other)
         ]
-        marks |= GROWN if all(near) else 0
+        marks |= GROWN if all(bounded) else 0
     return Value(kind, low, high, marks)
 
 
@@ -455,11 +457,11 @@ class _Checker:
         self.turning = 0  # loops around the place
         self.breaks: list[_Scopes] = []
 
-    def refused(self, what: str) -> BundleError:
+    def refused(self, problem: str) -> BundleError:
         """Return the refusal of the token at which the checker is."""
         numbers = self.lines.numbers
         at = self.at if self.place is None else self.place
-        return self.lines.refuse(numbers[min(at, len(numbers) - 1)] if numbers else 1, what)
+        return self.lines.refuse(numbers[min(at, len(numbers) - 1)] if numbers else 1, problem)
 
     # Tokens
 
@@ -536,8 +538,8 @@ class _Checker:
     def join(self, other: _Scopes, hull: Callable[[Value, Value], Value] = _hull) -> bool:
         """Let each variable hold its values in ``other`` as well; return whether that changed one."""
         changed = False
-        for scope, there in zip(self.scopes, other):
-            for name, variable in there.items():
+        for scope, variables in zip(self.scopes, other):
+            for name, variable in variables.items():
                 mine = scope.get(name)
                 if mine is None:
                     scope[name] = variable
@@ -589,8 +591,8 @@ class _Checker:
         if kind not in _TYPES or kind == "int" or (word == "varying" and not re.fullmatch(r"coord[0-6]", name)):
             raise self.refused(f"the {word} '{name}' is not of this format")
         self.expect(";")
-        far = float(GLSL_LIMITS[word]) if kind != "sampler2D" else 0.0
-        value = Value(_TYPES[kind], -far, far, 0, name if word == "uniform" else "")
+        largest = float(GLSL_LIMITS[word]) if kind != "sampler2D" else 0.0
+        value = Value(_TYPES[kind], -largest, largest, 0, name if word == "uniform" else "")
         self.declare(name, "sampler2D" if kind == "sampler2D" else word, _TYPES[kind], value, size)
         if word == "uniform":
             self.made.uniforms[name] = kind
@@ -738,8 +740,8 @@ class _Checker:
                 self.scopes, self.returned = before, returned
             else:
                 other, others = first or (before, returned)
-                for depth, (scope, there) in enumerate(zip(self.scopes, other)):
-                    for name in scope.keys() ^ there.keys():
+                for depth, (scope, variables) in enumerate(zip(self.scopes, other)):
+                    for name in scope.keys() ^ variables.keys():
                         if any(name in outer for outer in self.scopes[:depth]):
                             raise self.refused(f"'{name}' is another variable on one side of a condition")
                 self.join(other)
@@ -1263,8 +1265,8 @@ class _Checker:
             if not marks & CONST or not -_LARGEST_INT < least <= most < _LARGEST_INT:
                 raise self.refused("'int' of a variable")
             return Value(INT, float(math.trunc(least)), float(math.trunc(most)), marks)
-        near = all(value.marks & GROWN or _is_small(value) for value in arguments)
-        if near and any(value.marks & GROWN for value in arguments):
+        bounded = all(value.marks & GROWN or _is_small(value) for value in arguments)
+        if bounded and any(value.marks & GROWN for value in arguments):
             marks |= GROWN
         return Value(_TYPES[name], least, most, marks, "", max([value.reach for value in arguments]))
 
@@ -1376,13 +1378,13 @@ def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
     marks = ((left.marks | right.marks | share.marks) & WILD) | (left.marks & right.marks & share.marks & CONST)
     if share.least >= -1e-5 and share.most <= 1.00001:
         both = _hull(left, right)
-        if _reach(both) * share.reach > _FAR:
+        if _reach(both) * share.reach > _MAX_PRODUCT:
             return Value(kind, -_INF, _INF, marks | WILD)
         reach = both.reach * share.reach
         if both.marks & GROWN:
-            return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", reach)
-        far = 1e-4 * max(abs(both.least), abs(both.most))
-        return _rounded(kind, both.least - far, both.most + far, marks, reach)
+            return Value(kind, -_MOST_GROWN, _MOST_GROWN, marks | GROWN, "", reach)
+        margin = 1e-4 * max(abs(both.least), abs(both.most))
+        return _rounded(kind, both.least - margin, both.most + margin, marks, reach)
     complement = _add(FLOAT, Value(FLOAT, 1.0, 1.0, CONST), _negative(share), marks)
     first, second = _multiply(kind, left, complement, marks), _multiply(kind, right, share, marks)
     return _add(kind, first, second, marks | ((first.marks | second.marks | complement.marks) & WILD))
@@ -1395,5 +1397,5 @@ def _widened(first: Value, other: Value) -> Value:
     if both.least >= first.least and both.most <= first.most:
         return both._replace(reach=reach)
     if _is_small(both) or both.marks & GROWN:
-        return Value(first.type, -_GROWN, _GROWN, (both.marks & ~CONST) | GROWN, "", reach)
+        return Value(first.type, -_MOST_GROWN, _MOST_GROWN, (both.marks & ~CONST) | GROWN, "", reach)
     return Value(first.type, -_INF, _INF, both.marks & ~GROWN, "", reach)

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     written = (output, output.with_suffix(".html"))
     files.output_file(written[1])
     models = args.models or default_models()
-    with progress.counter(steps_of(models, args.minutes), "report") as done, progress.status("report") as say:
+    with progress.counter(steps_of(models, args.minutes), "steps", "report") as done, progress.status("report") as say:
 
         def next_step(words: str) -> None:
             done(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,7 +174,8 @@ def _write_csv(path: Path, text: str) -> None:
 def _reports(models: Sequence[Path], compilers: Sequence[Driver]) -> list[Report]:
     from glsl_infer.tools.videocore.report import file_report
 
-    return [file_report(path, driver, watch=progress.bar) for path in models for driver in compilers]
+    watch = partial(progress.bar, name="vc4")
+    return [file_report(path, driver, watch=watch) for path in models for driver in compilers]
 
 
 def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:

@@ -177,9 +177,9 @@ def _with_copies(graph: Graph, layers: Sequence[str], values: Mapping[str, Value
         elif isinstance(value, FixedPoint) and not value.columns:
             copies[layer] = Node(name, "vector_concat", (layer,), {"scale": value.scale})
         else:
-            what = "the image" if len(graph.inputs) == 1 else "an input"
+            subject = "the image" if len(graph.inputs) == 1 else "an input"
             refusal = ModelError.layer(
-                layer, f"{what} itself is the output, or part of it", "end the network in a layer that computes"
+                layer, f"{subject} itself is the output, or part of it", "end the network in a layer that computes"
             )
             refusal.refused = layer
             raise refusal

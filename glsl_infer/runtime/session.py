@@ -20,7 +20,7 @@ from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime import sandbox_mode, selfcheck
 from glsl_infer.runtime.frame import Call
 from glsl_infer.runtime.gpu_executor import GpuExecutor
-from glsl_infer.runtime.inputs import Named, Numbers, by_name, numbers_as
+from glsl_infer.runtime.inputs import Named, Numbers, as_values, by_name
 from glsl_infer.runtime.opening import opened
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
@@ -482,7 +482,7 @@ class Session(Closing):
         """
         for entry in self.bundle.manifest.inputs:
             if entry.kind != PICTURE:
-                tensors[entry.name] = numbers_as(entry, tensors[entry.name])
+                tensors[entry.name] = as_values(entry, tensors[entry.name])
 
     def _put(self, part: GpuExecutor | CpuExecutor, tensors: dict[str, Any]) -> None:
         """Pass a part its inputs: those of the model, and the results of earlier parts. NaN from the CPU becomes 0."""

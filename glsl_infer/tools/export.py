@@ -18,7 +18,7 @@ from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import from_optimized
 from glsl_infer.compiler.dry_run import dry_run
-from glsl_infer.compiler.ranges import Calibration
+from glsl_infer.compiler.ranges import LEARNT, Calibration, varied
 from glsl_infer.compiler.ranges.unseen import unseen_warnings
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
@@ -118,7 +118,8 @@ def export(
     result = merge_reports(reports, part_reports(built)) if built.parts else reports[0]
     if samples:
         unseen = measured(built, names, options, samples, progress)
-        result = replace(result, unseen=(unseen,), warnings=(*unseen_warnings(unseen), *result.warnings))
+        of_images = unseen_warnings(unseen) or _few_images(result, len(samples))
+        result = replace(result, unseen=(unseen,), warnings=(*of_images, *result.warnings))
     progress("writing")
     write_bundle(built.bundle, out)
     if verify_seconds:
@@ -133,7 +134,12 @@ def export(
         advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
         more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
     result = replace(
-        result, videocore=checked, board=board, warnings=(*of_file, *result.warnings, *more), classes=len(names)
+        result,
+        videocore=checked,
+        board=board,
+        warnings=(*of_file, *result.warnings, *more),
+        classes=len(names),
+        inputs={entry.name: entry.kind for entry in built.bundle.manifest.inputs},
     )
     return replace(result, totals={**result.totals, "file_bytes": Path(out).stat().st_size})
 
@@ -157,6 +163,18 @@ def _survey(model: str | Path | Graph, io_options: IoOptions | None, problems: l
     return survey
 
 
+def _few_images(result: ExportReport, count: int) -> tuple[str, ...]:
+    """Return a sentence if layers have learnt their ranges from few images."""
+    layers = [choice.layer for choice in result.ranges if choice.by.partition(" ")[0] in LEARNT]
+    if not layers or count >= varied.FEW:
+        return ()
+    return (
+        f"only {count} image{'s' * (count != 1)} for the ranges of {len(layers)} layer{'s' * (len(layers) != 1)}, "
+        f"which may not fit other images; give --images with {varied.FEW} or more, as varied as those that the network "
+        "will get",
+    )
+
+
 def _labels_problems(
     model: str | Path | Graph, graph: Graph, labels: str | Path | None, names: Sequence[str]
 ) -> list[InputError]:
@@ -164,10 +182,10 @@ def _labels_problems(
     classes = classes_of(graph)
     if not classes and labels is not None:
         shapes = " and ".join(str(graph.shape_of(output)) for output in graph.outputs)
-        what = f"a feature map of {shapes}" if len(graph.outputs) == 1 else f"outputs of {shapes}"
+        subject = f"a feature map of {shapes}" if len(graph.outputs) == 1 else f"outputs of {shapes}"
         return [
             InputError(
-                f"{model} ends in {what}, which has no classes; leave out --labels, or give --purpose NAME=classes"
+                f"{model} ends in {subject}, which has no classes; leave out --labels, or give --purpose NAME=classes"
             )
         ]
     if labels is not None and len(names) != classes:

@@ -5,7 +5,7 @@
     python scripts/vc4/pixel_budget.py --write    # stores the counts in tests/vc4/pixels.json
 
 Each layer draws on its own, from exact inputs, in both roundings. Random networks are ``SEEDS`` of each kind of
-tests/gl/random_networks.py. Layers without differences are left out. tests/vc4/test_pixel_budget.py checks the models,
+tests/gl/random_networks.py. Layers without differences are left out. tests/vc4/test_compiled.py checks the models,
 and the networks of two seeds.
 """
 

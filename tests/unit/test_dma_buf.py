@@ -107,7 +107,7 @@ def test_the_description_has_size_format_and_pitch() -> None:
         ({"sample_range": "wide"}, "choose one of full, narrow"),
     ],
 )
-def test_what_cannot_be(change: dict[str, Any], message: str) -> None:
+def test_invalid_descriptions_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ImageError, match=r"^a dma-buf cannot have ") as error:
         replace(RGB, **change)
     assert message in str(error.value)

@@ -277,7 +277,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_refused(name: str) -> None:
+def test_each_broken_rule_is_refused(name: str) -> None:
     change, message = BROKEN[name]
     with pytest.raises(BundleError, match=message) as caught:
         check(change(GOOD), SIZES)
@@ -334,8 +334,8 @@ def test_limits_are_the_largest_of_the_contents() -> None:
 
 def test_a_target_can_be_used_again() -> None:
     """A second, later rendering into a target is a job of its own and begins with a clear."""
-    again: tuple[Pass, ...] = tuple(draw for draw in GOOD.passes if draw.target == "stem")
-    other = tuple(replace(draw, layer="expand") for draw in again)
+    second_use: tuple[Pass, ...] = tuple(draw for draw in GOOD.passes if draw.target == "stem")
+    other = tuple(replace(draw, layer="expand") for draw in second_use)
     check(replace(GOOD, passes=(*GOOD.passes, *other)), SIZES)
     with pytest.raises(BundleError, match="'stem'"):
-        check(replace(GOOD, passes=(*GOOD.passes, *again)), SIZES)
+        check(replace(GOOD, passes=(*GOOD.passes, *second_use)), SIZES)

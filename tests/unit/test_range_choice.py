@@ -24,7 +24,7 @@ def chosen(ends: list[tuple[float, float]], common: bool, equal: bool) -> tuple[
 
 
 @given(ENDS, st.booleans(), st.booleans())
-def test_it_covers_what_was_seen_and_zero(ends, common, equal) -> None:
+def test_ranges_cover_observed_values_and_zero(ends, common, equal) -> None:
     low, high, covering = chosen(ends, common, equal)
     lowest, highest = covering.ends(len(low))
     slack = 1e-6 * per_channel(covering.scales, len(low)) + SMALLEST

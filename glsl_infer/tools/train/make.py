@@ -72,9 +72,23 @@ class Trained:
 
 
 def train(
-    folder: Path, out: Path, *, start: Path | None = None, context: str = "auto", progress: ProgressCallback
+    folder: Path,
+    out: Path,
+    *,
+    start: Path | None = None,
+    context: str = "auto",
+    progress: ProgressCallback,
+    warn: Callable[[str], object] = lambda _: None,
 ) -> Trained:
     """Train on the classes of a folder and write ``out``, and next to it a card (.md) and a contact sheet (.png).
+
+    Args:
+        folder: folder with a folder of photographs for each class.
+        out: the model to write.
+        start: the classifier to start from (default: the best one of ``STARTS``).
+        context: as in ``Session``.
+        progress: called with a text for each step.
+        warn: called with each sentence about the photographs, before the training begins.
 
     Raises:
         InputError: the photographs or the start cannot be used, or a file cannot be written.
@@ -84,6 +98,8 @@ def train(
     steps = _Steps(progress, 3 + 3 * (len(STARTS) if start is None else 1))
     steps.begin("reading the photographs")
     photographs = find(folder, steps)
+    for warning in photographs.warnings:
+        warn(warning)
     starts = starts_of(start)
     steps("writing the sheet")
     _write_sheet(photographs, out.with_suffix(".png"))
