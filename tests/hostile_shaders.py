@@ -1,6 +1,6 @@
 """Forbidden fragment shaders, and some allowed ones, for the readers of all three runners.
 
-Each text follows ``HEAD``. A refusal names the line with ``HERE``, or the last one.
+Each text follows ``HEAD``. A refusal names the line with ``REFUSED_LINE``, or the last one.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from shader_attacks import ATTACKS
 
 HEAD = "varying vec4 coord0;\nuniform sampler2D source;\nuniform vec4 weights[4];\n"
-HERE = "//!"
+REFUSED_LINE = "//!"
 
 
 def _main(*lines: str) -> str:
@@ -346,4 +346,4 @@ ACCEPTED: dict[str, str] = {
 def line_of(text: str) -> int:
     """Return the line named in a refusal of ``HEAD + text``."""
     lines = (HEAD + text).removesuffix("\n").split("\n")
-    return next((index for index, line in enumerate(lines, 1) if HERE in line), len(lines))
+    return next((index for index, line in enumerate(lines, 1) if REFUSED_LINE in line), len(lines))

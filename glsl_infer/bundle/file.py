@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from glsl_infer.bundle import manifest_json, probe, program_check
 from glsl_infer.bundle.bundle import Bundle, classes_of
 from glsl_infer.bundle.container import (
-    AGAIN,
+    EXPORT_AGAIN,
     MANIFEST,
     check_hash,
     check_hashes,
@@ -76,7 +76,7 @@ def _read_back(file: BinaryIO, path: Path) -> None:
     try:
         _verified(path, *unpack_all(file, path.suffix), lambda digest: False)
     except BundleError as error:
-        reason = str(error).removeprefix(f"{path}: ").removesuffix(f"; {AGAIN}")
+        reason = str(error).removeprefix(f"{path}: ").removesuffix(f"; {EXPORT_AGAIN}")
         raise ModelError(
             f"{path}: not written, for no reader would take it: {reason}; {SMALLER}; if it is small, report a bug"
         ) from None
@@ -120,7 +120,7 @@ def _verified_gpu(data: Any, digest: str, members: Mapping[str, bytes], has_pass
     """Return the manifest of a part for the GPU."""
     missing = [name for name in (PASSES, GRAPH, LABELS) if name not in members]
     if missing:
-        raise BundleError(f"member '{missing[0]}' is missing; {AGAIN}", "members")
+        raise BundleError(f"member '{missing[0]}' is missing; {EXPORT_AGAIN}", "members")
     listed = data.get("members")
     if isinstance(listed, dict) and isinstance(listed.get(PASSES), str):
         check_hash(PASSES, listed[PASSES], members)  # before its bytes are read as passes
@@ -144,6 +144,6 @@ def _check_labels(bundle: Bundle) -> None:
         try:  # a list of millions of lines is not split: that would take a hundred times their bytes
             count = count if count > classes + 1 else len(bundle.labels)
         except UnicodeDecodeError:
-            raise BundleError(f"labels.txt is not UTF-8; {AGAIN}") from None
+            raise BundleError(f"labels.txt is not UTF-8; {EXPORT_AGAIN}") from None
         if count != classes:
             raise BundleError(f"{count} labels for {classes} classes; give a line for each class")

@@ -64,7 +64,7 @@ _MOST_OPERATORS = GLSL_LIMITS["operators"]
 _SMALL, _MOST_GROWN = 1e24, 1e34
 """A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_MOST_GROWN``: shaders compute less."""
 _LARGEST_INT = 1 << 30
-_FAR = 1e36
+_MAX_PRODUCT = 1e36
 """Products of factors beyond it can be infinite in another order, and sums of such products."""
 
 
@@ -363,7 +363,7 @@ def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
 
 def _multiply(kind: int, left: Value, right: Value, marks: int) -> Value:
     reach = _reach(left) * _reach(right)
-    if reach > _FAR:
+    if reach > _MAX_PRODUCT:
         return Value(kind, -_INF, _INF, marks | WILD)
     if left.least == left.most == 0.0 or right.least == right.most == 0.0:
         return Value(kind, 0.0, 0.0, marks if marks & WILD else CONST)
@@ -1346,7 +1346,7 @@ def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
     marks = ((left.marks | right.marks | share.marks) & WILD) | (left.marks & right.marks & share.marks & CONST)
     if share.least >= -1e-5 and share.most <= 1.00001:
         both = _hull(left, right)
-        if _reach(both) * share.reach > _FAR:
+        if _reach(both) * share.reach > _MAX_PRODUCT:
             return Value(kind, -_INF, _INF, marks | WILD)
         reach = both.reach * share.reach
         if both.marks & GROWN:

@@ -21,8 +21,8 @@ _FLAGS = 0x0806  # the deflate level, and UTF-8 names
 _DEFLATED = 8
 
 
-AGAIN = "export or copy the file again"
-_NO_ZIP = f"not a glsl-infer model, or cut off before its end; {AGAIN}"
+EXPORT_AGAIN = "export or copy the file again"
+_NO_ZIP = f"not a glsl-infer model, or cut off before its end; {EXPORT_AGAIN}"
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,13 @@ def check(file: BinaryIO, entries: Sequence[Entry]) -> None:
             raise BundleError(f"member '{entry.name:.60}' is encrypted, or its size is after it")
         file.seek(at)
         if entry.offset != at or file.read(len(entry.header)) != entry.header:
-            raise BundleError(f"member '{entry.name:.60}' differs from the directory in place or description; {AGAIN}")
+            raise BundleError(
+                f"member '{entry.name:.60}' differs from the directory in place or description; {EXPORT_AGAIN}"
+            )
         at += len(entry.header) + entry.packed
     file.seek(-_END.size + 16, os.SEEK_END)
     if int.from_bytes(file.read(4), "little") != at:
-        raise BundleError(f"there are bytes between the members and the directory of the zip; {AGAIN}")
+        raise BundleError(f"there are bytes between the members and the directory of the zip; {EXPORT_AGAIN}")
 
 
 def unpack(file: BinaryIO, entry: Entry) -> bytes:

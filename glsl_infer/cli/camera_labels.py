@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from glsl_infer.cli.camera_events import Listener
     from glsl_infer.runtime.classifier import Prediction
 
-_FEW = 10
+_MOST_LISTED = 10
 """Most labels that a message lists."""
 
 
@@ -58,7 +58,9 @@ def require_labels(
         return
     options = ", ".join(f"{option}{did_you_mean(label, allowed)}" for option, label in unknown)
     command = "glsl-infer labels" if model is None else f"glsl-infer labels {shlex.quote(model)}"
-    listing = f"it has {', '.join(labels)}" if len(labels) <= _FEW else f"{command} lists its {len(labels)} labels"
+    listing = (
+        f"it has {', '.join(labels)}" if len(labels) <= _MOST_LISTED else f"{command} lists its {len(labels)} labels"
+    )
     such = "no such label" if len(unknown) == 1 else "no such labels"
     raise InputError(f"{options}: {model or 'the model that comes with the package'} has {such}; {listing}")
 

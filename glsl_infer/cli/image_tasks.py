@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from glsl_infer.tasks import Task
 
-NOTHING = "nothing found"
+NOTHING_FOUND = "nothing found"
 
 
 class Show(NamedTuple):
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace, task_class: Callable[..., Task[Any]], task: st
             for path, (size, result) in many.results(compute):
                 opened.session.context.gl.check(f"at {path}")
                 present += result.present
-                words = show.words(result) if result.present else NOTHING
+                words = show.words(result) if result.present else NOTHING_FOUND
                 if result.present or args.always:
                     target = many.target(path, show.suffix)
                     if target is not None:

@@ -76,7 +76,7 @@ A tile of 16 kB takes about 20 us on a Pi Zero, and a job 460 us.
 Colour = tuple[int, int, int, int]
 Size = tuple[int, int]
 
-NOTHING: Colour = (0, 0, 0, 0)
+ZERO_COLOUR: Colour = (0, 0, 0, 0)
 
 Grids = Mapping[str, Sequence[Grid]]
 """Possible arrangements of the tiles of a texture, by its name; a vector has one."""
@@ -219,7 +219,7 @@ def _together(group: Sequence[_Drawn], grids: Grids) -> Unit | None:
     most = sum(_tiles(*size) for size in sizes) + MOST_TILES
     if max(size) > MAX_TEXTURE_SIZE or _tiles(*size) > most:
         return None
-    return Unit(names, (size,), colours.pop() or NOTHING if colours else NOTHING, corners)
+    return Unit(names, (size,), colours.pop() or ZERO_COLOUR if colours else ZERO_COLOUR, corners)
 
 
 def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str, Share], tuple[MemoryUse, ...]]:

@@ -131,7 +131,12 @@ def export(
         advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
         more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
     result = replace(
-        result, videocore=checked, board=board, warnings=(*of_file, *result.warnings, *more), classes=len(names)
+        result,
+        videocore=checked,
+        board=board,
+        warnings=(*of_file, *result.warnings, *more),
+        classes=len(names),
+        inputs={entry.name: entry.kind for entry in built.bundle.manifest.inputs},
     )
     return replace(result, totals={**result.totals, "file_bytes": Path(out).stat().st_size})
 

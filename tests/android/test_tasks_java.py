@@ -16,7 +16,7 @@ from pairwise import pairs_of
 from PIL import Image, ImageEnhance, ImageOps
 from red_squares import DETECTOR, folder_of_tasks, picture
 from several import several_bundle, several_inputs
-from task_cases import CHANGES, PICTURES, WRONG, same_boxes, same_points
+from task_cases import CHANGES, PICTURES, WRONG_TASKS, same_boxes, same_points
 
 import glsl_infer
 from glsl_infer import bundle as bundles
@@ -122,15 +122,15 @@ def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path
 
 
 def test_invalid_task_entries_are_named(runner: Jvm, folder: Path, tmp_path: Path) -> None:
-    for index, (task, change, _) in enumerate(WRONG):
+    for index, (task, change, _) in enumerate(WRONG_TASKS):
         (tmp_path / f"wrong{index}.json").write_text(json.dumps({**task, **change}), "utf-8")
-    names = [f"wrong{index}" for index in range(len(WRONG))]
+    names = [f"wrong{index}" for index in range(len(WRONG_TASKS))]
     folders = f"{tmp_path}:{folder}"
     done = runner.start("tasks", folders, *names, "squares")
     assert (done.returncode, done.stderr) == (0, "")
     *lines, right = done.stdout.split("\n")[:-1]
-    assert len(lines) == len(WRONG) and right == ""
-    for line, name, (_, _, message) in zip(lines, names, WRONG):
+    assert len(lines) == len(WRONG_TASKS) and right == ""
+    for line, name, (_, _, message) in zip(lines, names, WRONG_TASKS):
         assert message in line and (name in line or message == "nowhere.glslnn")  # the missing file of a task
     (tmp_path / "0.argb").write_bytes(np.array([1, 1, 0], "<u4").tobytes())
     assert lines[0] in runner.refused("task", folders, names[0], "look", tmp_path / "0.argb")

@@ -33,7 +33,7 @@ from glsl_infer.gl.api import gles2
 from glsl_infer.support.resources import default_model
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
-AGAIN, GIVE = "export or copy the file again", "give a *.glslnn file"
+COPY_AGAIN, GIVE_MODEL = "export or copy the file again", "give a *.glslnn file"
 UPDATE = "update glsl-infer: git pull in its checkout, then "
 
 
@@ -58,15 +58,15 @@ def foreign_zip(*names: str) -> Callable[[Path], None]:
 
 
 FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
-    "empty": (lambda path: path.write_bytes(b""), AGAIN),
-    "a picture": (lambda path: path.write_bytes(EXAMPLE.read_bytes()), AGAIN),
-    "text": (lambda path: path.write_text("glass\npaper\n"), AGAIN),
-    "an archive": (foreign_zip("photos/1.txt", "photos/2.txt"), GIVE),
-    "a document": (foreign_zip("[Content_Types].xml", "_rels/.rels", "word/document.xml"), GIVE),
-    "a browser extension": (foreign_zip("manifest.json", "background.js"), GIVE),
-    "an empty archive": (foreign_zip(), GIVE),
-    "a folder": (lambda path: path.mkdir(), GIVE),
-    "a pipe": (os.mkfifo, GIVE),
+    "empty": (lambda path: path.write_bytes(b""), COPY_AGAIN),
+    "a picture": (lambda path: path.write_bytes(EXAMPLE.read_bytes()), COPY_AGAIN),
+    "text": (lambda path: path.write_text("glass\npaper\n"), COPY_AGAIN),
+    "an archive": (foreign_zip("photos/1.txt", "photos/2.txt"), GIVE_MODEL),
+    "a document": (foreign_zip("[Content_Types].xml", "_rels/.rels", "word/document.xml"), GIVE_MODEL),
+    "a browser extension": (foreign_zip("manifest.json", "background.js"), GIVE_MODEL),
+    "an empty archive": (foreign_zip(), GIVE_MODEL),
+    "a folder": (lambda path: path.mkdir(), GIVE_MODEL),
+    "a pipe": (os.mkfifo, GIVE_MODEL),
     "a dead link": (lambda path: path.symlink_to("nowhere"), "no such file"),
     "nothing": (lambda path: None, "no such file"),
 }

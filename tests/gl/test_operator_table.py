@@ -32,7 +32,7 @@ EXACT = 1e-9
 """Error of float64 values that are a whole number of steps, in steps."""
 
 SOURCES = ("scripts/docs/operator_table", "scripts/docs/operators_keras.py")
-OTHERS = tuple(row for row in ROWS if row not in SAMPLE)
+UNSAMPLED_ROWS = tuple(row for row in ROWS if row not in SAMPLE)
 
 by_name = pytest.mark.parametrize(
     "row", [pytest.param(row, marks=() if row in SAMPLE else pytest.mark.exhaustive, id=row.name) for row in ROWS]
@@ -52,7 +52,7 @@ def sample() -> dict[str, Exported]:
 
 @pytest.fixture(scope="session")
 def rows(sample: dict[str, Exported]) -> dict[str, Exported]:
-    return sample | exports("rows-others", OTHERS)
+    return sample | exports("rows-others", UNSAMPLED_ROWS)
 
 
 @pytest.fixture

@@ -188,7 +188,7 @@ def pictures(rng: np.random.Generator) -> list[np.ndarray]:
 
 
 ONE_PLACE = pytest.mark.drivers("all")
-PLACES = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
+LAYOUTS_AND_WEIGHTS = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
 
 
 def random_function(seed: int) -> str:
@@ -207,8 +207,8 @@ def everywhere() -> Iterator[object]:
     Random piecewise-linear functions follow, in planar layout.
     """
     for number, text in enumerate(TEXTS):
-        for index, position in enumerate(PLACES):
-            first = number % len(PLACES) == index
+        for index, position in enumerate(LAYOUTS_AND_WEIGHTS):
+            first = number % len(LAYOUTS_AND_WEIGHTS) == index
             yield pytest.param(text, *position, marks=ONE_PLACE if first else pytest.mark.exhaustive)
     for seed in range(8):
         yield pytest.param(random_function(seed), "planar", ("baked", "uniform")[seed % 2], marks=ONE_PLACE)

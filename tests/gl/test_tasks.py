@@ -18,7 +18,7 @@ from command_line import Capture, refused
 from PIL import Image
 from red_squares import folder_of_tasks, picture
 from screen import virtual_screen
-from task_cases import WRONG
+from task_cases import WRONG_TASKS
 from tiny import write_tiny
 
 from glsl_infer.cli import main
@@ -180,7 +180,7 @@ def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:
     assert labels.draw(picture(60, 40)).size == (60, 40)
 
 
-@pytest.mark.parametrize(("task", "change", "message"), WRONG)
+@pytest.mark.parametrize(("task", "change", "message"), WRONG_TASKS)
 def test_invalid_task_entries_are_named(
     folder: Path, context: Context, tmp_path: Path, task: dict[str, object], change: dict[str, object], message: str
 ) -> None:
@@ -213,6 +213,10 @@ def test_commands_find_print_and_draw(folder: Path, tmp_path: Path, capsys: Capt
         capsys, [*detect[:1], photo, *detect[1:], "-o", tmp_path / "found.png"]
     )
     assert "give one of" in refused(capsys, ["detect", photo, "--task", "noses"])
+    model = write_tiny(tmp_path)
+    message = refused(capsys, ["detect", photo, model])
+    assert message.startswith(f"error: task 'faces', with the model {model}: no output ")
+    assert "; leave the model out to use that of the task, or give a task for this model" in message
 
 
 @pytest.mark.parametrize(

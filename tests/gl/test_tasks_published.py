@@ -18,7 +18,7 @@ from glsl_infer.tasks import FaceMesh, models
 
 PERSON = Path(__file__).resolve().parents[2] / "glsl_infer/tools/get/person.jpg"
 SHOTS = Path(__file__).resolve().parents[2] / "build/screenshots"
-ROOM = 512
+SCENE_SIDE = 512
 
 pytestmark = [
     pytest.mark.skipif(
@@ -39,7 +39,7 @@ def person(side: int = 384) -> Image.Image:
         return image.convert("RGB").resize((side, side), Image.Resampling.LANCZOS)
 
 
-def scene(*placed: tuple[Image.Image, int, int], size: tuple[int, int] = (ROOM, ROOM)) -> Image.Image:
+def scene(*placed: tuple[Image.Image, int, int], size: tuple[int, int] = (SCENE_SIDE, SCENE_SIDE)) -> Image.Image:
     """Return a grey background with images at positions x, y."""
     room = Image.new("RGB", size, (90, 90, 90))
     for image, x, y in placed:

@@ -251,7 +251,7 @@ def streamed_bundle() -> Bundle:
 def test_uploaded_weights_are_released_and_read_again(
     streamed_bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("glsl_infer.bundle.streamed.LEAST", 1 << 10)
+    monkeypatch.setattr("glsl_infer.bundle.streamed.LEAST_STREAMED_BYTES", 1 << 10)
     monkeypatch.setattr("glsl_infer.runtime.drivers.llvmpipe.drawn.AT_ONCE", 1 << 10)
     path = tmp_path / "a.glslnn"
     bundles.write(streamed_bundle, path)

@@ -25,7 +25,7 @@ from glsl_infer.program import placement
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime.session import Session
 
-AROUND = {1: (0, 0, 0, 0), 3: (1, 1, 1, 1), 5: (2, 2, 2, 2)}
+PADDING_OF_KERNEL = {1: (0, 0, 0, 0), 3: (1, 1, 1, 1), 5: (2, 2, 2, 2)}
 
 
 def wide(
@@ -42,7 +42,7 @@ def wide(
     body = [input_node(size), conv_node(rng, "feed", ("image",), 3, channels)]
     inputs: tuple[str, ...] = ("feed",)
     if isinstance(kernel, int):
-        options = {"kernel": (kernel, kernel), "padding": AROUND[kernel], **options}
+        options = {"kernel": (kernel, kernel), "padding": PADDING_OF_KERNEL[kernel], **options}
     else:
         options = {"kernel": kernel, **options}
     if residual:

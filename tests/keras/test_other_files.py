@@ -258,18 +258,18 @@ def own_function(x: Any) -> Any:
     return x * K.sigmoid(1.7 * x)
 
 
-OWN = {f"mine>{own.__name__}": own for own in (Trainer, Block, own_start, own_function)}
+CUSTOM_OBJECTS = {f"mine>{own.__name__}": own for own in (Trainer, Block, own_start, own_function)}
 
 
 def saved(model: keras.Model, path: Path) -> Path:
     """Save a model whose custom objects are registered only while it is saved."""
     objects, names = keras.saving.get_custom_objects(), keras.src.saving.object_registration.GLOBAL_CUSTOM_NAMES
     try:
-        objects.update(OWN)
-        names.update({own: name for name, own in OWN.items()})
+        objects.update(CUSTOM_OBJECTS)
+        names.update({own: name for name, own in CUSTOM_OBJECTS.items()})
         model.save(path / "model.keras")
     finally:
-        for name, own in OWN.items():
+        for name, own in CUSTOM_OBJECTS.items():
             objects.pop(name), names.pop(own)
     return path / "model.keras"
 

@@ -11,7 +11,7 @@ from training import augmentation
 from training.recipe_augmentation import Augmentation
 from training.variation import PicturesOnDevice
 
-NOTHING = Augmentation(
+NO_VARIATION = Augmentation(
     flip=0.0,
     rotation=0.0,
     scale=(1.0, 1.0),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from apply_variations import NOTHING, apply, pictures
+from apply_variations import NO_VARIATION, apply, pictures
 from apply_variations import plain as plain_draws
 
 from training import augmentation
@@ -31,7 +31,7 @@ ALL = Augmentation(
 
 
 def drawn(**changed):
-    return draw(replace(NOTHING, **changed), MANY, 1, 2)
+    return draw(replace(NO_VARIATION, **changed), MANY, 1, 2)
 
 
 def same(first, second):
@@ -106,7 +106,7 @@ def test_strength_scales_ranges_and_shares():
     half = draw(ALL, MANY, 1, 2, strength=0.5)
     assert np.abs(np.log(half["gamma"])).max() == pytest.approx(0.1, abs=0.001)
     assert share(half["keep"] < 1, 0.2) and share(areas(half["cutout"]) > 0, 0.25)
-    flipped = draw(replace(NOTHING, flip=0.5), MANY, 1, 2, strength=0.5)["window"][:, 0, 0] < 0
+    flipped = draw(replace(NO_VARIATION, flip=0.5), MANY, 1, 2, strength=0.5)["window"][:, 0, 0] < 0
     assert share(flipped, 0.25)
 
 
@@ -262,7 +262,7 @@ def seen(draws, size=SIZE):
     "mixture, tolerance", [({"mixup": Mixing(1.0, 0.4)}, 1e-5), ({"cutmix": Mixing(1.0, 1.0)}, 2.5 / SIZE)]
 )
 def test_labels_are_the_shares_that_are_seen(mixture, tolerance):
-    draws = draw(replace(NOTHING, **mixture), COUNT, 5, 0)
+    draws = draw(replace(NO_VARIATION, **mixture), COUNT, 5, 0)
     labels = mixed_labels(draws, LABELS)
     assert labels.dtype == np.float32 and np.allclose(labels.sum(axis=1), 1)
     assert (labels.max(axis=1) < 0.95).sum() >= 4, "really mixed"
@@ -270,7 +270,7 @@ def test_labels_are_the_shares_that_are_seen(mixture, tolerance):
 
 
 def test_mixed_one_way_or_the_other_in_one_batch():
-    chosen = replace(NOTHING, mixup=Mixing(0.4, 1.0), cutmix=Mixing(0.4, 1.0))
+    chosen = replace(NO_VARIATION, mixup=Mixing(0.4, 1.0), cutmix=Mixing(0.4, 1.0))
     draws = draw(chosen, COUNT, 5, 0)
     assert (draws["keep"] < 1).any() and (draws["cutmix"][:, 2] > draws["cutmix"][:, 0]).any()
     assert np.abs(seen(draws) - mixed_labels(draws, LABELS)).max() < 2.5 / SIZE
@@ -300,7 +300,7 @@ def test_a_cutout_is_grey_and_keeps_the_label():
 
 
 def test_cutout_is_applied_after_mixing():
-    everything = replace(NOTHING, mixup=Mixing(1.0, 1.0), cutout=Cutout(1.0, (1.0, 1.0)))
+    everything = replace(NO_VARIATION, mixup=Mixing(1.0, 1.0), cutout=Cutout(1.0, (1.0, 1.0)))
     draws = draw(everything, COUNT, 5, 0)
     mixed = apply(np.ascontiguousarray(PIXELS), draws, 32)
     grey = (mixed == FILL).all(axis=-1).mean(axis=(1, 2))
@@ -317,7 +317,7 @@ def one_colour(rgb):
 
 def drawn_until(expected, **changed):
     """Return a draw of one image for which ``expected`` holds."""
-    chosen = replace(NOTHING, **changed)
+    chosen = replace(NO_VARIATION, **changed)
     return next(draws for draws in (draw(chosen, 1, 1, epoch) for epoch in range(500)) if expected(draws))
 
 
@@ -340,7 +340,7 @@ def test_brightness_is_added_and_clipped():
 
 
 def test_grey_has_no_hue_and_no_saturation():
-    draws = draw(replace(NOTHING, hue=180.0, saturation=1.0), len(GREY), 1, 0)
+    draws = draw(replace(NO_VARIATION, hue=180.0, saturation=1.0), len(GREY), 1, 0)
     assert np.abs(apply(GREY, draws, 4) - GREY / 255.0).max() < 1e-4
 
 
@@ -371,7 +371,7 @@ def test_contrast():
 
 
 def test_results_stay_between_black_and_white():
-    chosen = replace(NOTHING, hue=180.0, saturation=1.0, brightness=0.5, contrast=1.0, gamma=1.0)
+    chosen = replace(NO_VARIATION, hue=180.0, saturation=1.0, brightness=0.5, contrast=1.0, gamma=1.0)
     result = apply(pictures(64, 5), draw(chosen, 64, 1, 0), 5)
     assert result.min() == 0 and result.max() == 1 and result.dtype == np.float32
 

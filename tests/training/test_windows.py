@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from apply_variations import NOTHING, apply, pictures, plain
+from apply_variations import NO_VARIATION, apply, pictures, plain
 from PIL import Image
 
 from glsl_infer.errors import InputError
@@ -121,7 +121,7 @@ def cells(path):
 
 def test_a_contact_sheet_has_a_picture_and_its_augmentations_in_a_row(tmp_path):
     pixels = pictures(20, SIDE)
-    contact_sheet(tmp_path / "new" / "sheet.png", pixels, Recipe(augmentation=replace(NOTHING, flip=0.5)), SIDE)
+    contact_sheet(tmp_path / "new" / "sheet.png", pixels, Recipe(augmentation=replace(NO_VARIATION, flip=0.5)), SIDE)
     result = cells(tmp_path / "new" / "sheet.png")
     assert len(result) == ROWS
     numbers = []

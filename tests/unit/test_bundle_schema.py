@@ -210,11 +210,11 @@ def test_rules_of_steps_that_only_the_reader_checks(purpose: str, steps: Any) ->
 
 @pytest.mark.parametrize("path", IMAGE_PLACES, ids=name)
 def test_wrong_types_in_an_image(path: Place) -> None:
-    for wrong in WRONG.get(type(IMAGE_PLACES[path]), ["1", [1], None, True]):
+    for wrong in WRONG_VALUES.get(type(IMAGE_PLACES[path]), ["1", [1], None, True]):
         refused_by_both(put(IMAGE, path, wrong))
 
 
-WRONG: dict[type, list[Any]] = {
+WRONG_VALUES: dict[type, list[Any]] = {
     dict: [[], "x", None],
     list: [{}, "x", None],
     str: [5, [], None],
@@ -225,7 +225,7 @@ WRONG: dict[type, list[Any]] = {
 @pytest.mark.parametrize("path", [path for path in PLACES if path], ids=name)
 def test_wrong_types_are_refused(path: Place) -> None:
     value = PLACES[path]
-    for wrong in WRONG.get(type(value), ["1", [1], None, True]):
+    for wrong in WRONG_VALUES.get(type(value), ["1", [1], None, True]):
         refused_by_both(put(SMALL, path, wrong))
 
 

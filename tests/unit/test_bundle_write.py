@@ -225,7 +225,7 @@ def test_an_export_with_too_long_a_manifest(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, good: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = manifest_bytes(good, tmp_path_factory.mktemp("good"))
-    monkeypatch.setitem(container.MOST, "manifest.json", size - 1)
+    monkeypatch.setitem(container.MAX_MEMBER_BYTES, "manifest.json", size - 1)
     with pytest.raises(ModelError, match=r"tiny\.glslnn"):
         exported(tmp_path, monkeypatch)
     assert sorted(files_of(tmp_path))[1] == ("tiny.glslnn", b"old")

@@ -141,7 +141,7 @@ def test_readers_that_take_no_frame_keep_no_one_out(monkeypatch: pytest.MonkeyPa
 
         server.show(noise)
         slow: list[int] = []
-        for _ in range(mjpeg._MOST):
+        for _ in range(mjpeg._MAX_CLIENTS):
             slow.append(connected(stack, server, request).getsockname()[1])
             wait_for(dict.fromkeys(slow, True))
         honest = stack.enter_context(socket.create_connection((mjpeg.HOST, server.port), 300))
@@ -150,7 +150,7 @@ def test_readers_that_take_no_frame_keep_no_one_out(monkeypatch: pytest.MonkeyPa
         for _ in range(40):
             assert _frame_of(stream) > 500_000
             slow.append(connected(stack, server, request).getsockname()[1])
-            wait_for({**dict.fromkeys(slow[1 - mjpeg._MOST :], True), port: False})
+            wait_for({**dict.fromkeys(slow[1 - mjpeg._MAX_CLIENTS :], True), port: False})
             server.show(noise)
 
 

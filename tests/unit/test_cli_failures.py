@@ -140,7 +140,7 @@ def test_a_full_disk_is_one_line(top: str) -> None:
     assert done.stderr == "error: No space left on device\n"
 
 
-WITHOUT = """
+WITHOUT_MODULE = """
 import sys
 class Missing:
     def find_spec(self, name, *more):
@@ -165,7 +165,7 @@ def test_a_package_that_is_missing_is_one_line(module: str, package: str, argv: 
     """A missing package is one line, as on a board with ``pip install --no-deps`` before Debian's packages."""
     picture = tmp_path / "a.jpg"
     picture.touch()
-    done = run_python("-c", WITHOUT, module, *argv, str(picture))
+    done = run_python("-c", WITHOUT_MODULE, module, *argv, str(picture))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"error: the Python package {package} is not installed; install it: {pip_install(package)}\n"

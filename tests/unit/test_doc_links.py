@@ -120,7 +120,7 @@ def test_every_script_that_is_named_exists() -> None:
 
 
 SKIPPED = {"build", "data", "dist", "node_modules", "runs", "__pycache__"}
-OWN = {".ci", ".github"}
+CHECKED_HIDDEN_FOLDERS = {".ci", ".github"}
 """Hidden folders of the project. Others belong to programs."""
 
 TEXT_SUFFIXES = {
@@ -152,7 +152,8 @@ def project_texts() -> Iterator[tuple[str, str]]:
         folders[:] = [
             name
             for name in folders
-            if (name not in SKIPPED or Path(folder).name == "scripts") and (name in OWN or name[0] != ".")
+            if (name not in SKIPPED or Path(folder).name == "scripts")
+            and (name in CHECKED_HIDDEN_FOLDERS or name[0] != ".")
         ]
         for name in files:
             path = Path(folder, name)

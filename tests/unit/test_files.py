@@ -375,7 +375,7 @@ def test_training_explains_formats_that_pillow_does_not_decode(tmp_path: Path, m
     monkeypatch.setitem(decoding._PLUGINS, ".heic", ("no_such_plugin", "some-plugin"))
     cat = tmp_path / "cat"
     cat.mkdir()
-    for index in range(photographs.LEAST):
+    for index in range(photographs.LEAST_PHOTOGRAPHS):
         (cat / f"{index}.heic").write_bytes(b"")
     with pytest.raises(InputError) as caught:
         photographs.find(tmp_path)
@@ -390,13 +390,13 @@ def test_training_follows_the_rule(folder: Path) -> None:
     (folder / "deep/d.png").unlink()
     for name in ("class", "__MACOSX/class", "@eaDir/class"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-        for index in range(photographs.LEAST):
+        for index in range(photographs.LEAST_PHOTOGRAPHS):
             Image.new("RGB", (8, 8)).save(folder / name / f"{index}.jfif", "JPEG")
             (folder / name / f"._{index}.jfif").write_bytes(b"")
     (folder / "deep/._d.png").unlink()
     (folder / "deep").rmdir()
     result = photographs.find(folder)
-    assert result.classes == ("class",) and len(result.files) == photographs.LEAST
+    assert result.classes == ("class",) and len(result.files) == photographs.LEAST_PHOTOGRAPHS
     loose = len(paths.in_folder(folder)) - len(result.files)
     left_out = [warning for warning in result.warnings if "left out" in warning]
     assert left_out == [f"{folder}: {loose} images are left out, because they are not in the folder of a class"]

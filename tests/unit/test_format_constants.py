@@ -20,7 +20,7 @@ from pages import ROOT
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import format_constants
 from glsl_infer.bundle.described import Described
-from glsl_infer.bundle.manifest_json import OWN
+from glsl_infer.bundle.manifest_json import CUSTOM_READERS
 from glsl_infer.errors import BundleError
 from glsl_infer.graph import reference
 from glsl_infer.runtime.pictures.preprocess import load_for
@@ -69,7 +69,7 @@ def test_every_type_has_a_schema(name: str) -> None:
 @pytest.mark.parametrize("name", DATA["objects"])
 def test_every_object_has_a_reader(name: str) -> None:
     """Each reader is generated from the description alone."""
-    readers = Described({}, OWN)
+    readers = Described({}, CUSTOM_READERS)
     first = next(iter(DATA["objects"][name]["keys"]))
     for data, message in (
         ([], "whole is not an object"),

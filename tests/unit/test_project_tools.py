@@ -219,7 +219,7 @@ def test_the_hook_changes_a_module_in_a_process_and_in_its_children(tmp_path: Pa
 
 NUMPY_2_0 = ["SSE42", "AVX", "F16C", "FMA3", "AVX2", "AVX512F", "AVX512CD", "AVX512_SKX", "AVX512_SPR"]
 NUMPY_2_4 = ["X86_V3", "X86_V4", "AVX512_ICL", "AVX512_SPR"]
-SEEN = "import json, test_cpus; print(json.dumps(test_cpus.numpy_features()[1]))"
+PRINT_CPU_FEATURES = "import json, test_cpus; print(json.dumps(test_cpus.numpy_features()[1]))"
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_numpy_accepts_the_variables_and_disables_the_features() -> None:
     for cpu in other_cpus(CPUS[platform.machine()], dispatched, has):
         variables = environment(cpu, dispatched, has)
         done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", SEEN],
+            [sys.executable, "-W", "error", "-c", PRINT_CPU_FEATURES],
             env={**os.environ, **variables, "PYTHONPATH": os.pathsep.join(sys.path)},
             capture_output=True,
             text=True,

@@ -20,13 +20,13 @@ from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.tools.train import head, make
 from glsl_infer.tools.train.photographs import contact_sheet, find, variations
 
-LENGTH, CLASSES, EACH = 24, 3, 20
+LENGTH, CLASSES, PHOTOGRAPHS_PER_CLASS = 24, 3, 20
 
 
 def examples(seed: int = 0, spread: float = 0.08) -> head.Examples:
     random = np.random.default_rng(seed)
     means = random.uniform(0, 1, (CLASSES, LENGTH))
-    truth = np.repeat(np.arange(CLASSES), EACH)
+    truth = np.repeat(np.arange(CLASSES), PHOTOGRAPHS_PER_CLASS)
     features = means[truth][:, None] + random.normal(0, spread, (len(truth), 2, LENGTH))
     kinds = random.uniform(0, 1, (30, LENGTH))
     groups = np.repeat(np.arange(30), 5)
@@ -40,7 +40,7 @@ def test_training_learns_classes_and_refuses_others() -> None:
     assert verdict.accuracy == 1.0
     assert verdict.known_refused <= 0.06
     assert verdict.unknown_refused >= 0.8  # of classes excluded from a fold
-    assert np.sum(verdict.confusion) == CLASSES * EACH
+    assert np.sum(verdict.confusion) == CLASSES * PHOTOGRAPHS_PER_CLASS
     answers = classifier.logits(samples.features[:, 1]).argmax(axis=1)
     assert (answers == samples.truth).mean() >= 0.9
     strange = np.random.default_rng(9).uniform(0, 1, (200, LENGTH))

@@ -14,7 +14,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.lowering.weights_plan import LONG_ARRAY, LONGEST_ARRAY, LayerWeights, choose, longer_array
 from glsl_infer.support.child_process import ROOT
 from glsl_infer.tools.export_report import ExportReport
-from glsl_infer.tools.many_programs import MANY, advice, long_arrays
+from glsl_infer.tools.many_programs import MANY_PROGRAMS, advice, long_arrays
 from glsl_infer.tools.videocore import foresight
 from glsl_infer.tools.videocore.estimate import BOARDS, Board, costs, estimate, gpu_ms, layer_ms, streamed_ms
 from glsl_infer.tools.videocore.foresight import Foresight, LayerTime
@@ -121,7 +121,7 @@ def report_of_programs(programs: int, columns: int, array: int) -> ExportReport:
     return ExportReport((), (), (), (), (), {"programs": programs}, (), tuple(weights))
 
 
-@pytest.mark.parametrize(("programs", "message"), [(MANY, False), (MANY + 1, True)])
+@pytest.mark.parametrize(("programs", "message"), [(MANY_PROGRAMS, False), (MANY_PROGRAMS + 1, True)])
 def test_many_programs_get_advice(programs: int, message: bool) -> None:
     line = advice(report_of_programs(programs, 288, 216), 216)
     assert (line is not None) == message

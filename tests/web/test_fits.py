@@ -102,7 +102,7 @@ def test_pixels_of_the_models_own_size(blank: Page, site: Site, tmp_path: Path) 
 SIZE = 129
 MODEL = ROOT / "models" / "trashnet-x22-129.glslnn"
 
-SEEN = """async (kind) => {
+READ_INPUT = """async (kind) => {
     const blob = await (await fetch("/picture")).blob();
     const bitmap = await createImageBitmap(blob, {premultiplyAlpha: "none", colorSpaceConversion: "default"});
     const {width, height, views: [{texture, x, y}]} = globalThis.model.session.picture.value;
@@ -147,7 +147,7 @@ def noise(width: int, height: int, channels: int = 3) -> Image.Image:
 def seen(page: Page, site: Site, picture: bytes, kind: str = "file") -> np.ndarray:
     """Return the network's input for a picture: RGBA texels, (129, 129, 4)."""
     site.files["/picture"] = picture
-    return np.array(page.evaluate(SEEN, kind), np.uint8).reshape(SIZE, SIZE, 4)
+    return np.array(page.evaluate(READ_INPUT, kind), np.uint8).reshape(SIZE, SIZE, 4)
 
 
 def png(image: Image.Image, exif: Image.Exif | None = None) -> bytes:

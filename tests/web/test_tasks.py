@@ -18,7 +18,7 @@ from chromium import Browser, Page, PageError
 from demo_page import drop, opened, status
 from PIL import Image
 from red_squares import DETECTOR, folder_of_tasks, picture
-from task_cases import CHANGES, PICTURES, WRONG, same_boxes, same_points
+from task_cases import CHANGES, PICTURES, WRONG_TASKS, same_boxes, same_points
 from web_site import ROOT, SHOTS, WEB, Site
 
 from glsl_infer.gl.context import Context
@@ -234,7 +234,7 @@ def test_the_packages_tasks_are_read(look: Page) -> None:
 def test_invalid_task_entries_are_named(look: Page, served: Site, folder: Path) -> None:
     for path in folder.iterdir():
         served.files[f"/wrong/{path.name}"] = path.read_bytes()
-    for index, (task, change, message) in enumerate(WRONG):
+    for index, (task, change, message) in enumerate(WRONG_TASKS):
         served.files[f"/wrong/mine{index}.json"] = json.dumps({**task, **change}).encode()
         with pytest.raises(PageError) as caught:
             look.evaluate(f"tasks.openTask('/wrong/mine{index}.json')")

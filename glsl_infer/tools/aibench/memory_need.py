@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from glsl_infer.bundle import MANIFEST, zip_directory
-from glsl_infer.bundle.container import MOST, parse
+from glsl_infer.bundle.container import MAX_MEMBER_BYTES, parse
 from glsl_infer.errors import BundleError, RunError
 from glsl_infer.support.memory import available
 
@@ -21,7 +21,7 @@ def needed(path: Path) -> int:
     try:
         with path.open("rb") as file:
             entries = {entry.name: entry for entry in zip_directory.read(file)}
-            if entries[MANIFEST].size > MOST[MANIFEST]:
+            if entries[MANIFEST].size > MAX_MEMBER_BYTES[MANIFEST]:
                 return 0
             textures = parse(zip_directory.unpack(file, entries[MANIFEST]), MANIFEST)["textures"]
         members = sum(entry.size for entry in entries.values())

@@ -11,7 +11,7 @@ from typing import Any
 from glsl_infer.errors import InputError, MissingExtraError, RunError
 from glsl_infer.support.closing import Closing
 
-MOST = 27
+MAX_PIN = 27
 """Highest pin of the header, in BCM numbering."""
 
 

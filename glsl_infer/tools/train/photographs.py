@@ -16,7 +16,7 @@ from glsl_infer.runtime.pictures import paths, preprocess
 from glsl_infer.support.plain_text import first_of
 from glsl_infer.support.progress import ProgressCallback, no_progress
 
-LEAST = 5
+LEAST_PHOTOGRAPHS = 5
 """Smallest number of photographs of a class: one for each fold of the cross-validation."""
 
 NEGATIVE = "none"
@@ -96,8 +96,8 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
         elif label == NEGATIVE:
             files += good
             truth += [-1] * len(good)
-        elif len(good) < LEAST:
-            problem = f"{path}: {len(good)} readable images; a class needs {LEAST}, better 30"
+        elif len(good) < LEAST_PHOTOGRAPHS:
+            problem = f"{path}: {len(good)} readable images; a class needs {LEAST_PHOTOGRAPHS}, better 30"
             problems.append(InputError("; ".join([problem, *left_out[path][:1]])))
         else:
             files += good

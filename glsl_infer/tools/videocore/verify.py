@@ -24,7 +24,7 @@ from glsl_infer.program import PRELUDE
 from glsl_infer.support.child_process import last_line, module_command
 from glsl_infer.tools.videocore import driver as drivers
 from glsl_infer.tools.videocore.driver import Driver
-from glsl_infer.tools.videocore.report import SMALL
+from glsl_infer.tools.videocore.report import SMALL_SHARE
 from glsl_infer.tools.videocore.transcript import Measured, Shader, loops_of, parse_compiled
 
 ONE_THREAD = "one thread is left of two, so that nothing is computed while a texel is on its way"
@@ -188,7 +188,7 @@ def _checks(bundle: Bundle, users: Mapping[str, Sequence[str]], measured: Measur
         shaders = [measured.programs[name] for name in programs if name in measured.programs]
         failed = [measured.failures[name] for name in programs if name in measured.failures]
         fetching = [shader.threads for shader in shaders if shader.fetches]
-        if 1 in fetching and work[layer] > SMALL * frame:
+        if 1 in fetching and work[layer] > SMALL_SHARE * frame:
             failed.append(ONE_THREAD)
         checks.append(
             LayerCheck(

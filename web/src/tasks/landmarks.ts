@@ -129,7 +129,7 @@ export class Landmarker {
   private async _detected({ picture }: Frame): Promise<Cut[]> {
     this.detections += 1;
     const { things } = await this.detector.run(picture);
-    return things.slice(0, this.rules.most).map((thing) => this.cutOf(thing));
+    return things.slice(0, this.rules.most).map((detection) => this.cutOf(detection));
   }
 
   private async _points(frame: Frame, cuts: readonly Cut[]): Promise<Landmarks[]> {
