@@ -321,7 +321,7 @@ def test_a_bad_file_leaves_no_context(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(opening, "Context", ObservedContext)
     (tmp_path / "bad.glslnn").write_bytes(b"no zip")
     with pytest.raises(BundleError, match="not a glsl-infer model"):
-        opening.read_beside(tmp_path / "bad.glslnn", "auto", Stopwatch())
+        opening.read_with_context(tmp_path / "bad.glslnn", "auto", Stopwatch())
     assert len(contexts) == 1
     with pytest.raises(ContextError, match="is closed"):
         contexts[0].make_current()

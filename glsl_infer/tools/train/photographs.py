@@ -45,6 +45,43 @@ class Photographs:
     warnings: tuple[str, ...] = ()
 
 
+def _class_folders(folder: Path) -> list[Path]:
+    """Return the folders of the classes and of ``NEGATIVE``, sorted.
+
+    Raises:
+        InputError: the folder does not exist, or has no folders.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; give a folder with a folder of photographs for each class")
+    folders = sorted(path for path in folder.iterdir() if path.is_dir() and not paths.is_hidden(path.name))
+    if not folders:
+        raise InputError(
+            f"{folder}: has no folders; put the photographs of each class into a folder with the name of the class"
+        )
+    return folders
+
+
+def _loose(folder: Path) -> list[str]:
+    """Return a warning about images next to the folders of the classes, if there are any."""
+    count = sum(paths.is_image(path) and path.is_file() for path in folder.iterdir())
+    if not count:
+        return []
+    counted, subject = ("1 image is", "it is") if count == 1 else (f"{count} images are", "they are")
+    return [f"{folder}: {counted} left out, because {subject} not in the folder of a class"]
+
+
+def _class_problem(path: Path, label: str, readable: int, left_out: Sequence[str]) -> str:
+    """Return the reason and remedy if the folder ``path`` cannot be a class, else ""."""
+    if label.casefold() == NONE:
+        return f"{path}: rename this folder to '{NEGATIVE}'; the model answers '{NONE}' to its photographs"
+    if not label.isprintable():
+        return f"{path}: the name has characters that cannot be shown; rename it"
+    if label != NEGATIVE and readable < LEAST_PHOTOGRAPHS:
+        problem = f"{path}: {readable} readable images; a class needs {LEAST_PHOTOGRAPHS}, better 30"
+        return "; ".join([problem, *left_out[:1]])
+    return ""
+
+
 def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     """Return the photographs in CLASS/*.jpg; those that cannot be read are left out with a warning.
 
@@ -55,54 +92,33 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     Raises:
         InputError: the message lists all problems of the folder.
     """
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; give a folder with a folder of photographs for each class")
-    folders = sorted(path for path in folder.iterdir() if path.is_dir() and not paths.is_hidden(path.name))
-    if not folders:
-        raise InputError(
-            f"{folder}: has no folders; put the photographs of each class into a folder with the name of the class"
-        )
-    problems, warnings = [], []
-    loose = sum(paths.is_image(path) and path.is_file() for path in folder.iterdir())
-    if loose:
-        counted = "1 image is" if loose == 1 else f"{loose} images are"
-        subject = "it is" if loose == 1 else "they are"
-        warnings.append(f"{folder}: {counted} left out, because {subject} not in the folder of a class")
+    folders = _class_folders(folder)
+    left_out: dict[Path, list[str]] = {path: [] for path in folders}
+    images = {path: paths.in_folder(path, warn=left_out[path].append) for path in folders}
+    warnings = [*_loose(folder), *_nested(images)]
     classes: list[str] = []
     files: list[Path] = []
     truth: list[int] = []
-    left_out: dict[Path, list[str]] = {path: [] for path in folders}
-    images = {path: paths.in_folder(path, warn=left_out[path].append) for path in folders}
-    warnings += _nested(images)
-    total, looked = sum(map(len, images.values())), 0
+    problems: list[InputError] = []
+    total, opened = sum(map(len, images.values())), 0
     for path, images_of_class in images.items():
         label = unicodedata.normalize("NFC", path.name)
-        good = []
+        readable = []
         for file in images_of_class:
-            looked += 1
-            progress(f"photograph {looked} of {total}")
+            opened += 1
+            progress(f"photograph {opened} of {total}")
             try:
                 preprocess.open_image(file)
-                good.append(file)
+                readable.append(file)
             except ImageError as error:
                 left_out[path].append(f"{error}; left out")
         warnings += left_out[path]
-        if label.casefold() == NONE:
-            problems.append(
-                InputError(f"{path}: rename this folder to '{NEGATIVE}'; the model answers '{NONE}' to its photographs")
-            )
-        elif not label.isprintable():
-            problems.append(InputError(f"{path}: the name has characters that cannot be shown; rename it"))
-        elif label == NEGATIVE:
-            files += good
-            truth += [-1] * len(good)
-        elif len(good) < LEAST_PHOTOGRAPHS:
-            problem = f"{path}: {len(good)} readable images; a class needs {LEAST_PHOTOGRAPHS}, better 30"
-            problems.append(InputError("; ".join([problem, *left_out[path][:1]])))
-        else:
-            files += good
-            truth += [len(classes)] * len(good)
-            classes.append(label)
+        if problem := _class_problem(path, label, len(readable), left_out[path]):
+            problems.append(InputError(problem))
+            continue
+        files += readable
+        truth += [-1 if label == NEGATIVE else len(classes)] * len(readable)
+        classes += [] if label == NEGATIVE else [label]
     if problems:
         raise together(problems)
     if not classes:
