@@ -53,10 +53,10 @@ def test_pooling(sides, pool, strides, padding, dtype) -> None:
     for row in range(height):
         for column in range(width):
             y, z = row * strides[0] - top, column * strides[1] - left
-            seen = x[max(y, 0) : y + pool[0], max(z, 0) : z + pool[1]].reshape(-1, 2)
-            assert len(seen)
-            largest[row, column], mean[row, column] = seen.max(axis=0), seen.mean(axis=0)
-            root[row, column] = np.sqrt((seen**2).mean(axis=0))
+            window = x[max(y, 0) : y + pool[0], max(z, 0) : z + pool[1]].reshape(-1, 2)
+            assert len(window)
+            largest[row, column], mean[row, column] = window.max(axis=0), window.mean(axis=0)
+            root[row, column] = np.sqrt((window**2).mean(axis=0))
     np.testing.assert_array_equal(run("max_pool", x, **attrs), largest)
     np.testing.assert_allclose(run("average_pool", x, **attrs), mean, atol=1e-6)
     np.testing.assert_allclose(run("l2_pool", x, **attrs), root, atol=1e-6)
