@@ -307,6 +307,9 @@ ACCEPTED: dict[str, str] = {
         "float h(float x) {\n    g += 1.0;\n    return g * x;\n}\n"
         + _main("g = 1.0;", "float y = f(coord0.x) * h(coord0.y) + f(coord0.y);")
     ),
+    "a call with other global variables on other devices": "float f(float x) {\n    return x;\n}\n"
+    "#ifdef ROUND_STORES\nfloat g;\nfloat exact_exp(float x) {\n    return f(x);\n}\n"
+    "#else\nfloat h;\nfloat exact_exp(float x) {\n    return f(x);\n}\n#endif\n" + _main(),
     "the least": _main(),
     "eight loops": _main(
         "vec4 sum = vec4(0.0);",

@@ -32,13 +32,21 @@ HasPassed = Callable[[str], bool]
 """Function that returns whether the shaders of the bundle (or part) with a digest have passed before."""
 
 
-def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
+def has_never_passed(digest: str) -> bool:
+    """Return False, so that the shaders of any bundle are parsed."""
+    return False
+
+
+def write(
+    bundle: Bundle, path: str | Path, *, read_back: bool = False, has_passed: HasPassed = has_never_passed
+) -> None:
     """Write the file; equal bundles give equal bytes. An existing file is replaced only after the new one is complete.
 
     Args:
         bundle: the bundle to write.
         path: the file.
         read_back: before the file takes its name, read it with all checks.
+        has_passed: with ``read_back``, as for ``read``.
 
     Raises:
         InputError: the folder does not exist or cannot be written.
@@ -57,7 +65,7 @@ def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
                 info.external_attr = 0o644 << 16
                 archive.writestr(info, members[name], compresslevel=9)
         if read_back:
-            _read_back(file, path)
+            _read_back(file, path, has_passed)
 
 
 def manifest_bytes(bundle: Bundle) -> bytes:
@@ -71,10 +79,10 @@ def manifest_bytes(bundle: Bundle) -> bytes:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
 
 
-def _read_back(file: BinaryIO, path: Path) -> None:
+def _read_back(file: BinaryIO, path: Path, has_passed: HasPassed) -> None:
     """Read the new file for ``path`` with all checks of a reader, and raise with the reason if it is refused."""
     try:
-        _verified(path, *unpack_all(file, path.suffix), lambda digest: False)
+        _verified(path, *unpack_all(file, path.suffix), has_passed)
     except BundleError as error:
         reason = str(error).removeprefix(f"{path}: ").removesuffix(f"; {EXPORT_AGAIN}")
         raise ModelError(
@@ -82,7 +90,7 @@ def _read_back(file: BinaryIO, path: Path) -> None:
         ) from None
 
 
-def read(path: str | Path, has_passed: HasPassed = lambda digest: False) -> Bundle:
+def read(path: str | Path, has_passed: HasPassed = has_never_passed) -> Bundle:
     """Read and verify a bundle: every hash, every field, and the consistency of its parts.
 
     Args:

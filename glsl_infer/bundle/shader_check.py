@@ -47,6 +47,7 @@ _VECTORS = frozenset(("vec2", "vec3", "vec4"))
 _LONGEST_VECTOR = 24  # tokens of a constructor of numbers, which is read at once
 _WORDS = frozenset((*GLSL_TYPES, "for", "if", "return", "void", "const", "break"))
 _LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
+_TIGHTEST = max(_LEVELS.values())
 _COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
 _EXACT = frozenset(line.split(" ")[1] for line in GLSL_LINES if "(" not in line)
 _ARGUMENTS = {"clamp": 3, "mix": 3} | dict.fromkeys(("dot", "lessThan", "max", "min", "pow", "step"), 2)
@@ -54,13 +55,15 @@ _BEFORE, _AFTER = frozenset(("=", "(", ",", "<", "return")), frozenset((";", ")"
 
 INT, FLOAT, BOOL, SAMPLER = 0, 1, 5, 6
 _TYPES = {"int": INT, "float": FLOAT, "vec2": 2, "vec3": 3, "vec4": 4, "sampler2D": SAMPLER}
+_NO_ASSIGNMENT = frozenset((*_TYPES, "const", "for", "if", "break", "return", *GLSL_STATEMENTS))
+"""First words of statements that are not assignments."""
 WILD, CONST, GROWN = 1, 2, 4
 _INF = math.inf
 _EPSILON = 2.0**-22
 """More than four roundings of 32-bit floats, as drivers divide by multiplying, and add in another order."""
 _TINY = 1e-30
 _MOST_WRITTEN, _MOST_EXECUTED = GLSL_LIMITS["written"], GLSL_LIMITS["executed"]
-_MOST_OPERATORS = GLSL_LIMITS["operators"]
+_MOST_OPERATORS, _MOST_BRACKETS = GLSL_LIMITS["operators"], GLSL_LIMITS["brackets"]
 _SMALL, _MOST_GROWN = 1e24, 1e34
 """A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_MOST_GROWN``: shaders compute less."""
 _LARGEST_INT = 1 << 30
@@ -87,6 +90,10 @@ class Value(NamedTuple):
     marks: int = 0
     uniform: str = ""
     reach: float = 1.0
+
+
+_new: Callable[..., Value] = tuple.__new__
+"""Makes a ``Value`` of a tuple of all fields, in half the time of ``Value()``."""
 
 
 class Variable(NamedTuple):
@@ -194,6 +201,7 @@ class _Lines:
         self._known: dict[str, bool | None] = dict.fromkeys(GLSL_DEVICE)  # None: the device decides
         self._branches: list[bool | None] = []
         self._number = self._conditions = 0
+        self._line_tokens: dict[str, list[str]] = {}  # many lines occur again
         self._next_line = ""  # the line that has to follow, because a loop's bound and its end belong together
         if not text.endswith("\n"):
             raise self.refuse(text.count("\n") + 1, "it does not end with a line feed")
@@ -208,7 +216,9 @@ class _Lines:
             if line.startswith("#"):
                 self._directive(line[1:])
             elif line and False not in self._branches:
-                tokens = self._tokens_of(line)
+                tokens = self._line_tokens.get(line)
+                if tokens is None:
+                    tokens = self._line_tokens[line] = self._tokens_of(line)
                 self.tokens += tokens
                 self.numbers += [self._number] * len(tokens)
                 if len(self.tokens) > GLSL_LIMITS["tokens"]:
@@ -222,7 +232,7 @@ class _Lines:
 
     def decimals(self) -> list[tuple[str, float]]:
         """Return the numbers with a decimal point, and their values."""
-        texts = {token for token in self.tokens if token[0] in "0123456789" and ("." in token or "e" in token)}
+        texts = [token for token in set(self.tokens) if token[0] in "0123456789" and ("." in token or "e" in token)]
         return [(token, float(token)) for token in texts if float(token) <= MAX_FLOAT]
 
     def _refused(self, problem: str) -> BundleError:
@@ -334,40 +344,43 @@ def _is_infinite(value: Value) -> bool:
 
 def _reach(value: Value) -> float:
     """Return the largest product of factors, and the inverse of the smallest that is not 0 anyway."""
-    least, most = value.least, value.most
+    _, least, most, _, _, reach = value
     if least > 0.0:
-        return max(value.reach, most, 1.0 / least)
-    return max(value.reach, -least, -1.0 / most if most < 0.0 else most)
+        return max(reach, most, 1.0 / least)
+    return max(reach, -least, -1.0 / most if most < 0.0 else most)
 
 
 def _rounded(kind: int, least: float, most: float, marks: int, reach: float = 1.0) -> Value:
     """Return a value with its ends rounded outward, and to 0 where GPUs flush small numbers to 0."""
-    least -= abs(least) * _EPSILON if least > -_INF else 0.0
-    most += abs(most) * _EPSILON if most < _INF else 0.0
+    if least > -_INF:
+        least -= abs(least) * _EPSILON
+    if most < _INF:
+        most += abs(most) * _EPSILON
     least = 0.0 if 0.0 < least <= _TINY else least if least >= -MAX_FLOAT else -_INF
     most = 0.0 if -_TINY <= most < 0.0 else most if most <= MAX_FLOAT else _INF
-    return Value(kind, least, most, marks, "", reach)
+    return _new(Value, (kind, least, most, marks, "", reach))
 
 
 def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
-    if (left.marks | right.marks) & GROWN:
+    if (left[3] | right[3]) & GROWN:
         other = right if left.marks & GROWN else left
         if not other.marks & GROWN and _is_small(other):
             return Value(kind, -_MOST_GROWN, _MOST_GROWN, marks | GROWN, "", max(left.reach, right.reach))
-    if (left.most > _MOST_GROWN and right.least < -_MOST_GROWN) or (
-        left.least < -_MOST_GROWN and right.most > _MOST_GROWN
-    ):
+    _, low, high, _, _, reach = left
+    _, least, most, _, _, other_reach = right
+    if (high > _MOST_GROWN and least < -_MOST_GROWN) or (low < -_MOST_GROWN and most > _MOST_GROWN):
         return Value(kind, -_INF, _INF, marks | WILD)  # infinite values of both signs, perhaps in another order
-    return _rounded(kind, left.least + right.least, left.most + right.most, marks, max(left.reach, right.reach))
+    return _rounded(kind, low + least, high + most, marks, reach if reach >= other_reach else other_reach)
 
 
 def _multiply(kind: int, left: Value, right: Value, marks: int) -> Value:
     reach = _reach(left) * _reach(right)
     if reach > _MAX_PRODUCT:
         return Value(kind, -_INF, _INF, marks | WILD)
-    if left.least == left.most == 0.0 or right.least == right.most == 0.0:
+    low, high, least, most = left[1], left[2], right[1], right[2]
+    if low == high == 0.0 or least == most == 0.0:
         return Value(kind, 0.0, 0.0, marks if marks & WILD else CONST)
-    ends = [a * b for a in left[1:3] for b in right[1:3]]
+    ends = low * least, low * most, high * least, high * most
     return _rounded(kind, min(ends), max(ends), marks, reach)
 
 
@@ -380,11 +393,13 @@ def _divide(kind: int, left: Value, right: Value, marks: int) -> Value:
 
 def _plain(kind: int, value: Value) -> Value:
     """Return a value as another type, and no longer as a part of a uniform."""
-    return value if value[0] == kind and not value[4] else Value(kind, value[1], value[2], value[3], "", value[5])
+    if value[0] == kind and not value[4]:
+        return value
+    return _new(Value, (kind, value[1], value[2], value[3], "", value[5]))
 
 
 def _negative(value: Value) -> Value:
-    return Value(value.type, -value.most, -value.least, value.marks, "", value.reach)
+    return _new(Value, (value[0], -value[2], -value[1], value[3], "", value[5]))
 
 
 def _bounded(kind: int, first: Value, other: Value, least: Callable[..., float]) -> Value:
@@ -432,6 +447,7 @@ class _Checker:
         self.returned: Value | None = None
         self.conditional = 0
         self.chosen = 0  # choices around the place, of which a fragment executes one side
+        self.changeable = ["gl_FragColor"]  # names of global variables, also of those of other devices
         self.globals_read: list[str] = []  # by the statement, and whether it calls functions, which change these
         self.called_in_statement, self.changed_in_statement = False, list[str]()
         self.uses_globals = False  # the function so far
@@ -502,14 +518,17 @@ class _Checker:
         """Make a variable of the innermost block."""
         self.cost(1)
         self.scopes[-1][name] = Variable(kind, type_, value, size)
+        if kind == "global":
+            self.changeable.append(name)
         if sum(map(len, self.scopes)) > GLSL_LIMITS["names"]:
             raise self.refused(f"more than {GLSL_LIMITS['names']} variables at once")
 
     def find(self, name: str) -> Variable | None:
         """Return the variable of this name."""
         for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
+            variable = scope.get(name)
+            if variable is not None:
+                return variable
         return None
 
     def saved(self) -> _Scopes:
@@ -637,7 +656,7 @@ class _Checker:
 
     def call(self, name: str, signature: str, arguments: list[Value]) -> Value:
         """Return the value of a call of a function of the shader, and change global variables as it does."""
-        outer = self.saved()
+        outer = self.scopes  # nothing changes these dicts: a body has a copy of the global variables
         state = (self.tokens, self.at, self.macros, self.functions, self.place, self.alone, self.in_coordinate)
         inner = (self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators)
         statement = self.globals_read, self.called_in_statement, self.changed_in_statement
@@ -651,12 +670,9 @@ class _Checker:
         self.calls += 1
         if self.calls > GLSL_LIMITS["calls"]:
             raise self.refused("calls are too deep in each other")
+        before = [(key, outer[0][key].value) for key in self.changeable if key in outer[0]]
         for function in self.functions[signature]:
-            key = (
-                function.at,
-                tuple(arguments),
-                tuple(v.value for v in outer[0].values() if v.kind in ("global", "output")),
-            )
+            key = function.at, tuple(arguments), tuple(before)
             if key not in self.results:
                 self.tokens, self.at, self.macros, self.functions = (
                     self.code,
@@ -674,7 +690,8 @@ class _Checker:
                 self.results[key] = value, self.scopes[0], self.written, self.executed, self.loops, used
             value, globals_, written, executed, inside, used = self.results[key]
             uses_globals |= used
-            loops = [*loops, *(replace(loop, depth=loop.depth + turning) for loop in inside)]
+            if inside:
+                loops = [*loops, *(replace(loop, depth=loop.depth + turning) for loop in inside)]
             most = max(most[0], written), max(most[1], executed)
             self.scopes = [dict(globals_)]
             if after:
@@ -688,12 +705,11 @@ class _Checker:
         self.globals_read, others, changed = statement
         self.called_in_statement = others or uses_globals
         self.uses_globals = caller_uses_globals or uses_globals
-        self.changed_in_statement = changed or [
-            key for key, variable in outer[0].items() if after[0][key].value != variable.value
-        ]
+        self.changed_in_statement = changed or [key for key, value in before if after[0][key].value != value]
         if others and uses_globals and self.changed_in_statement:
             raise self.refused(f"'{name}' is not the only call of a statement that changes global variables")
-        self.unchanged(self.globals_read)
+        if self.globals_read:
+            self.unchanged(self.globals_read)
         self.written, self.executed = cost
         self.loops, self.turning = loops, turning
         self.cost(1 + most[0], 1 + most[1])
@@ -770,10 +786,12 @@ class _Checker:
         """Read one statement."""
         self.begin()
         token = self.tokens[self.at]
-        after = self.tokens[self.at + 1 : self.at + 2]
+        after = self.tokens[self.at + 1] if token else _END
         if self.returned is not None:
             raise self.refused("a statement after 'return'")
-        if token in _TYPES and after != ["("]:
+        if after != "(" and token not in _NO_ASSIGNMENT:
+            self.assignment()
+        elif token in _TYPES and after != "(":
             self.declaration(self.next(), constant=False)
         elif token == "const":
             self.at += 1
@@ -798,8 +816,9 @@ class _Checker:
         elif token in GLSL_STATEMENTS and token in self.macros:
             self.at += 1
             self.macro(token, self.statement)
-        elif after == ["("]:
-            if not any(key.startswith(f"{token}(") for key in self.functions):
+        elif after == "(":
+            start = f"{token}("
+            if not any(key.startswith(start) for key in self.functions):
                 raise self.refused(f"'{token}' is no function of the shader")
             self.expression()
             self.expect(";")
@@ -847,11 +866,12 @@ class _Checker:
 
     def assignment(self) -> None:
         """Read an assignment to a variable."""
-        name = self.next() if self.tokens[self.at] == "gl_FragColor" else self.name()
+        tokens = self.tokens
+        name = self.next() if tokens[self.at] == "gl_FragColor" else self.name()
         variable = self.find(name)
         if variable is None or variable.kind not in ("local", "global", "parameter", "output"):
             raise self.refused(f"'{name}' cannot be assigned to")
-        part = self.component() if self.tokens[self.at] == "." else 0
+        part = self.component() if tokens[self.at] == "." else 0
         sign = self.next()
         if sign not in ("=", "+=", "-=", "*=", "/="):
             raise self.refused(f"an assignment is expected, not '{sign}'")
@@ -952,14 +972,17 @@ class _Checker:
 
     def binary(self, level: int) -> Value:
         """Read operations of this level and of tighter ones."""
-        value = self.unary()
         tokens, levels = self.tokens, _LEVELS
+        value = self.unary() if tokens[self.at] == "-" else self.operand()
         while True:
             sign = tokens[self.at]
             own = levels.get(sign, 0)
-            if own < level or not own:
+            if own < level:
                 return value
             self.at += 1
+            if own == _TIGHTEST:
+                value = self.combine(sign, value, self.unary() if tokens[self.at] == "-" else self.operand())
+                continue
             self.chosen += own < 3
             value = self.combine(sign, value, self.binary(own + 1))
             self.chosen -= own < 3
@@ -973,20 +996,22 @@ class _Checker:
             self.cost(0, 0)
         if self.operators > _MOST_OPERATORS:
             raise self.refused(f"a statement has more than {GLSL_LIMITS['operators']} operations")
+        left_type, right_type = left[0], right[0]
         if _LEVELS[sign] < 5:
-            if (left.type != right.type) or (_LEVELS[sign] < 3 and left.type != BOOL):
+            if (left_type != right_type) or (_LEVELS[sign] < 3 and left_type != BOOL):
                 raise self.refused("values of two types")
             return Value(BOOL, 0.0, 1.0)
-        kind = left.type if right.type == FLOAT else right.type
-        if kind > 4 or (left.type not in (kind, FLOAT)) or (kind == INT) != (left.type == right.type == INT):
+        kind = left_type if right_type == FLOAT else right_type
+        if kind > 4 or (left_type not in (kind, FLOAT)) or (kind == INT) != (left_type == right_type == INT):
             raise self.refused("values of two types")
         if sign == "-":
             right = _negative(right)
-        marks = ((left.marks | right.marks) & WILD) | (left.marks & right.marks & CONST)
+        marks = ((left[3] | right[3]) & WILD) | (left[3] & right[3] & CONST)
         if kind == INT:
             return self.integer(sign, left, right, marks)
         if sign != "/":
-            return self.constant((_multiply if sign == "*" else _add)(kind, left, right, marks))
+            value = _multiply(kind, left, right, marks) if sign == "*" else _add(kind, left, right, marks)
+            return self.constant(value) if value[3] & CONST else value
         if _may_be_zero(right) and right.marks & CONST:
             raise self.refused("a division by a constant that can be 0")
         if right.uniform:
@@ -1029,35 +1054,35 @@ class _Checker:
         tokens, at = self.tokens, self.at
         token = tokens[at]
         after = tokens[at + 1] if token else _END
-        if after != "(" and token not in self.macros:  # the most frequent operands, without further calls
-            if token[:1].isdigit():
-                self.at = at + 1
-                value = self.number(token)
-            else:
-                variable = self.find(token)
-                if variable is None or variable.size or variable.value is None or variable.type > BOOL:
-                    value = self.primary()
-                else:
-                    self.at = at + 1
-                    value = variable.value
-                    if variable.kind in ("global", "output"):
-                        self.uses_globals = True
-                        self.globals_read.append(token)
-                        self.unchanged([token])
-                    if value[3] & CONST:
-                        self.constant(value)
+        if after == "(" or token in self.macros:
+            vector = self.vector(token, at + 2) if token in _VECTORS and token not in self.macros else None
+            value = self.primary() if vector is None else vector
+        elif token[:1].isdigit():
+            self.at = at + 1
+            value = self.number(token)
         else:
-            value = self.primary()
-        if self.tokens[self.at] == ".":
+            variable = self.find(token)
+            if variable is None or variable.size or variable.value is None or variable.type > BOOL:
+                value = self.primary()
+            else:
+                self.at = at + 1
+                value = variable.value
+                if variable.kind in ("global", "output"):
+                    self.uses_globals = True
+                    self.globals_read.append(token)
+                    self.unchanged([token])
+                if value[3] & CONST:
+                    self.constant(value)
+        if tokens[self.at] == ".":
             if not 2 <= value[0] <= 4:
                 raise self.refused("components of a number")
-            return Value(self.component(), value[1], value[2], value[3], value[4], value[5])
+            return _new(Value, (self.component(), value[1], value[2], value[3], value[4], value[5]))
         return value
 
     def component(self) -> int:
         """Go on after a point and the components that it picks; return their number."""
-        self.expect(".")
-        token = self.next()
+        token = self.tokens[self.at + 1]
+        self.at += 2 if token else 1
         if token not in _SWIZZLES:
             raise self.refused("a component is expected")
         return len(token)
@@ -1109,9 +1134,14 @@ class _Checker:
             return self.constant(value)
         return value
 
-    def vector(self, name: str) -> Value | None:
-        """Read a constructor whose arguments are numbers alone, as weights are; None where one is not."""
-        tokens, at, constants = self.tokens, self.at + 1, self.numbers
+    def vector(self, name: str, start: int) -> Value | None:
+        """Read a constructor whose arguments are numbers alone, as weights are; None if one is not.
+
+        ``start`` is the index of the first argument.
+        """
+        if self.brackets >= _MOST_BRACKETS:
+            return None
+        tokens, at, constants = self.tokens, start, self.numbers
         least, most, signs = _INF, -_INF, 0
         while True:
             token = tokens[at]
@@ -1135,19 +1165,15 @@ class _Checker:
             if tokens[at] != ",":
                 return None
             at += 1
-        if at - self.at > _LONGEST_VECTOR:
+        if at - start >= _LONGEST_VECTOR:
             return None
         self.at = at + 1
         self.cost(1 + signs, 1 + signs)
-        return self.constant(Value(_TYPES[name], least, most, CONST))
+        return self.constant(_new(Value, (_TYPES[name], least, most, CONST, "", 1.0)))
 
     def called(self, names: list[str]) -> Value:
         """Read the arguments of a function; ``names`` are all that a macro can stand for."""
         name = names[0]
-        if len(names) == 1 and name in _VECTORS and self.brackets < GLSL_LIMITS["brackets"]:
-            vector = self.vector(name) if self.tokens[self.at] == "(" else None
-            if vector is not None:
-                return vector
         self.nested(1)
         self.expect("(")
         if names == ["texture2D"]:
@@ -1266,7 +1292,9 @@ class _Checker:
         definitions = self.macros[name]
         start = self.at - 1
         params = definitions[0].params
-        if any(len(other.params or ()) != len(params or ()) for other in definitions) or self.expanding > 3:
+        several = len(definitions) > 1
+        differ = several and any(len(other.params or ()) != len(params or ()) for other in definitions)
+        if differ or self.expanding > 3:
             raise self.refused(f"macro '{name}' has other parameters elsewhere, or is too deep")
         if params is None and self.tokens[self.at] == "(":  # another name of a function
             if any(token != name and token in self.macros for entry in definitions for token in entry.body):
@@ -1277,9 +1305,12 @@ class _Checker:
         follows = self.tokens[self.at]
         alone = alone and (self.alone if follows == _END else follows in _AFTER)
         outer = self.tokens, self.at, self.place, self.alone
-        cost, before = (self.written, self.executed), self.saved() if len(definitions) > 1 else []
+        cost = self.written, self.executed
         most, result = cost, None
-        after: _Scopes = []
+        statement = parse == self.statement
+        # An expression changes variables by calls only, and each makes a new list of scopes.
+        before = self.saved() if several and statement else self.scopes
+        after: list[_Scopes] = []
         self.nested(1)
         self.expanding += 1
         for entry in definitions:
@@ -1291,7 +1322,7 @@ class _Checker:
             self.place = start if outer[2] is None else outer[2]
             self.tokens, self.at, self.alone = [*body, _END], 0, alone
             self.written, self.executed = cost
-            if parse == self.statement:
+            if statement:
                 if body:
                     self.statement()
             else:
@@ -1301,12 +1332,13 @@ class _Checker:
                 raise self.refused(f"macro '{name}' needs brackets")
             most = max(most[0], self.written), max(most[1], self.executed)
             self.tokens, self.at, self.place, self.alone = outer
-            if before:
-                if after:
-                    self.join(after)
-                after, self.scopes = self.scopes, [dict(scope) for scope in before]
-        if before:
-            self.scopes = after
+            if several:
+                after.append(self.scopes)
+                self.scopes = [dict(scope) for scope in before] if statement else before
+        if any(scopes is not before for scopes in after):
+            self.scopes = [dict(scope) for scope in after[0]]
+            for scopes in after[1:]:
+                self.join(scopes)
         self.expanding -= 1
         self.nested(-1)
         self.written, self.executed = most

@@ -11,6 +11,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.support.near_names import nearest, nearest_file
 
 MODEL = "--model"
+_TASK = "--task"
 SUFFIX = ".glslnn"
 
 _MODEL_FIRST = (
@@ -33,7 +34,10 @@ _URL = re.compile(r"(https?|ftp|file):/+")
 
 
 def models_anywhere(words: Sequence[str]) -> list[str]:
-    """Return the arguments with the model in its command's form: ``--model`` or first argument. Both are accepted."""
+    """Return the arguments with the model in its command's form: ``--model`` or first argument. Both are accepted.
+
+    The first argument can also be the name of a published network or, except for ``classify``, of a task.
+    """
     arguments = list(words)
     if not arguments:
         return arguments
@@ -55,6 +59,8 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
         if len(models) == 1:
             options.remove(models[0])
             return [command, MODEL, models[0], *options]
+        if options and not models and not any(word.partition("=")[0] == _TASK for word in options):
+            return [command, *_option_of_name(options[0], command), *options]
     return arguments
 
 
@@ -63,6 +69,18 @@ _SHIPPED = Path("models")
 
 _BUNDLE_COMMANDS = (*_MODEL_OPTION, "benchmark", "doctor", "labels", "report", "run", "selfcheck", "vc4")
 """Commands for ``*.glslnn`` files only. They accept the name of a fetched model instead of a file, as inspect does."""
+
+
+def _option_of_name(word: str, command: str) -> list[str]:
+    """Return the option whose value is a word, if that is the name of a task or a published network, else nothing."""
+    if word.startswith("-") or not word.replace("-", "").isalnum() or Path(word).exists():
+        return []
+    from glsl_infer.tasks import reading
+    from glsl_infer.tools.get import catalogue
+
+    if command != "classify" and reading.known(word):
+        return [_TASK]
+    return [MODEL] if word in catalogue.read() else []
 
 
 def fetched_models(args: argparse.Namespace) -> None:
@@ -143,8 +161,12 @@ def improved(message: str, options: Mapping[str, str], usage: str, forms: Mappin
         return f"missing: {message.removeprefix(_REQUIRED)}; {usage}"
     if message.startswith("unrecognized arguments: "):
         unknown = [word.partition("=")[0] for word in message.split()[2:] if word.startswith("-")]
-        spelling = nearest(unknown[0], options) if unknown else None
-        return message if spelling is None else f"{message}; did you mean {options[spelling]}?"
+        if not unknown:
+            return f"{message}; {usage}"
+        # The dashes are left out, because they would make short names similar.
+        suggestions = {spelling.lstrip("-"): option for spelling, option in options.items()}
+        spelling = nearest(unknown[0].lstrip("-"), suggestions)
+        return message if spelling is None else f"{message}; did you mean {suggestions[spelling]}?"
     return message
 
 

@@ -90,7 +90,7 @@ def add_model(parser: argparse.ArgumentParser, default: str = "the model that co
         type=Path,
         metavar="MODEL.glslnn",
         help=f"The exported model, or the name of one that glsl-infer get has fetched (default: {default}). The option "
-        "name can be omitted before a file.",
+        "name can be omitted if the model is the first argument.",
     )
 
 

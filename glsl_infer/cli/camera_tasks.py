@@ -96,7 +96,8 @@ def check(args: argparse.Namespace) -> None:
         for name in _OPTIONS:
             watched = name in ("appear_after", "leave_after") and (args.on or args.gpio or args.mqtt is not None)
             if getattr(args, name) not in (None, False) and not watched:
-                raise InputError(f"--{name.replace('_', '-')} needs --task; give both")
+                advice = "; with a classifier, give --on LABEL COMMAND" if name == "on_appear" else ""
+                raise InputError(f"--{name.replace('_', '-')} needs --task; give both{advice}")
         return
     task_of(args)
     if args.on:

@@ -191,7 +191,7 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
         type=arguments.number(float, "a probability from 0 to 1, like 0.7", lambda share: 0.0 <= share <= 1.0),
         metavar=arguments.SHARE,
         help="Answer 'none of these' if the best label is less probable than this; 0 for a label in any case (default: "
-        "the rule of the model, if it has one).",
+        "the rule of the model, if it has one). The answer is the first line, before more probable labels.",
     )
 
 

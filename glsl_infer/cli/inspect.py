@@ -74,9 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--stage",
         choices=("imported", "optimized", "placed", "with-ranges", "planned", "program"),
-        help="Print a model that is not exported yet after a stage of the compiler: the graph as imported, after "
-        "optimisation, cut into parts for the GPU and the CPU, with ranges, with its textures, or all passes. Ranges "
-        "that images would show are assumed.",
+        help="For a model that is not exported yet, print the result of a stage of the compiler: the graph as "
+        "imported, after optimisation, cut into parts for the GPU and the CPU, with ranges, with its textures, or all "
+        "passes. Assumed ranges replace those that the export measures on images.",
     )
     model_options.add(parser, "--input-size", "--input-shape", "--constant")
     arguments.add_context(parser)

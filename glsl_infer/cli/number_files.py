@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import InputError
 from glsl_infer.support import json_text
-from glsl_infer.support.arrays import in_shape, load_array
+from glsl_infer.support.arrays import from_file, load_array
 from glsl_infer.support.files import output, reading
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read_input(path: Path, entry: Input) -> NDArray[Any]:
         raise InputError(f"{path}: does not contain numbers ({error})") from None
     # A table has rows and columns, for any shape of its values.
     is_full_table = suffix == CSV and values.size == np.prod(entry.shape)
-    return values.reshape(entry.shape) if is_full_table else in_shape(values, entry.shape)
+    return values.reshape(entry.shape) if is_full_table else from_file(values, entry.shape)
 
 
 def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:

@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=FILE",
         help="The file of one input; repeat it for each. A file is an image, or numbers as *.npy, *.json or *.csv. One "
-        "*.npz file alone contains all inputs by their names.",
+        "*.npz file can contain all inputs by their names: --input FILE.npz.",
     )
     inputs.add_argument(
         "--whole",
@@ -116,7 +116,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--check-ranges",
         action="store_true",
-        help="Draw layer by layer as well, and warn of layers whose ranges clip values of this input.",
+        help="Compute layer by layer as well, and warn of layers in which values of this input are outside the range "
+        "of the export, so that they are clipped.",
     )
     arguments.add_json(parser, "Print JSON: files, predictions, and shapes and values of other outputs.")
 
@@ -195,7 +196,9 @@ def _input_names(args: argparse.Namespace, paths: Sequence[Path], manifest: Mani
         if args.input:
             raise InputError("give IMAGE or --input, not both")
         if len(names) != 1:
-            raise InputError(f"{args.model} has the inputs {listed}; give --input NAME=FILE for each")
+            raise InputError(
+                f"{args.model} has the inputs {listed}; give --input NAME=FILE for each, or one --input FILE.npz"
+            )
         return {}
     files: dict[str, Path] = {}
     for pair in args.input:
@@ -222,7 +225,7 @@ def _inputs(bundle: Bundle, files: Mapping[str, Path] | Path) -> dict[str, NDArr
     shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs if entry.kind == NUMBERS}
     if isinstance(files, Path):
         loaded = arrays.load_arrays(files)
-        return {name: arrays.in_shape(array, shapes.get(name, array.shape)) for name, array in loaded.items()}
+        return {name: arrays.from_file(array, shapes.get(name, array.shape)) for name, array in loaded.items()}
     return {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
 
 

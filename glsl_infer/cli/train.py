@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="?",
         metavar="DIR",
-        help="A folder with a folder of photographs for each class. Images similar to the photographs in a folder "
-        "named none get the answer 'none of these'.",
+        help="A folder with a folder of photographs for each class. A folder named none has photographs without any "
+        "of the classes; the model answers 'none of these' to similar images.",
     )
     parser.add_argument("--images", type=Path, metavar="DIR", help="The same as DIR, as an option.")
     parser.add_argument(

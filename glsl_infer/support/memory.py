@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
@@ -64,3 +66,20 @@ def keep_freed_memory() -> None:
         mallopt(_ARENA_MAX, 1)
         mallopt(_MMAP_THRESHOLD, _NEVER)
         mallopt(_TRIM_THRESHOLD, _NEVER)
+
+
+@contextlib.contextmanager
+def permanent_objects() -> Iterator[None]:
+    """Exclude the objects created inside the context from garbage collection, and all objects before it.
+
+    It is for imports. Those of Keras leave 600,000 objects, which each full collection would visit: 2.5 of the 9.7
+    seconds of CPU time of an export of MobileNet.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()

@@ -25,6 +25,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.core.report import ImportReport
+from glsl_infer.runtime.verdicts import write_bundle
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.memory import trim_heap
 from glsl_infer.support.progress import ProgressCallback, no_progress
@@ -118,7 +119,7 @@ def export(
         of_images = unseen_warnings(unseen) or _few_images(result, len(samples))
         result = replace(result, unseen=(unseen,), warnings=(*of_images, *result.warnings))
     progress("writing")
-    bundles.write(built.bundle, out, read_back=True)
+    write_bundle(built.bundle, out)
     if verify_seconds:
         progress("compiling for VideoCore IV")
     checked, board = verified(built, verify_seconds)
@@ -131,7 +132,12 @@ def export(
         advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
         more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
     result = replace(
-        result, videocore=checked, board=board, warnings=(*of_file, *result.warnings, *more), classes=len(names)
+        result,
+        videocore=checked,
+        board=board,
+        warnings=(*of_file, *result.warnings, *more),
+        classes=len(names),
+        inputs={entry.name: entry.kind for entry in built.bundle.manifest.inputs},
     )
     return replace(result, totals={**result.totals, "file_bytes": Path(out).stat().st_size})
 

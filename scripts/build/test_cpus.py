@@ -25,7 +25,7 @@ ENGINE = (
     "tests/gl/test_operator_table.py",
     "tests/gl/test_networks.py",
     "tests/unit/test_calibration.py",
-    "tests/unit/test_convolution_reference.py",
+    "tests/unit/test_references.py",
     "tests/unit/test_data_free.py",
     "tests/unit/test_expected_error.py",
     "tests/unit/test_precision.py",

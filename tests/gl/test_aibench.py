@@ -145,8 +145,8 @@ def test_the_formula_and_the_scores_of_the_paper() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the first line is to be phone,1,2,3,4,5,6,7,8,9,score"),
-        ("phone,1\n", "the first line is to be"),
+        ("", "the first line is wrong; it must be phone,1,2,3,4,5,6,7,8,9,score"),
+        ("phone,1\n", "the first line is wrong; it must be"),
         ("phone,1,2,3,4,5,6,7,8,9,score\na,1\nb,1,2,3,x,5,6,nan,8,9,-\n", "line 2: 2 cells, not 11"),
         ("phone,1,2,3,4,5,6,7,8,9,score\na,1\nb,1,2,3,x,5,6,nan,8,9,-\n", "line 3: no number: 'x', 'nan', '-'"),
     ],
@@ -163,7 +163,7 @@ def test_unreadable_device_lists_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         phones.read(tmp_path / "none.csv")
     (tmp_path / "picture.csv").write_bytes(b"\xff\xd8\xff")
-    with pytest.raises(InputError, match="no CSV file in UTF-8"):
+    with pytest.raises(InputError, match="not a CSV file in UTF-8"):
         phones.read(tmp_path / "picture.csv")
 
 

@@ -448,4 +448,4 @@ def test_commands_that_need_one_picture(
 ) -> None:
     words = [{"PICTURE": str(two_inputs_picture), "MODEL": str(several)}.get(word, word) for word in command]
     message = refused(capsys, words)
-    assert "inputs are 'image' (picture), 'numbers' (numbers); this needs a model with one image" in message
+    assert "inputs are 'image' (picture), 'numbers' (numbers); this needs a model whose only" in message

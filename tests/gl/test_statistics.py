@@ -197,7 +197,7 @@ SEEDS = (1, 2, 4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eight_bits, "MANY", 1)  # random values fill ranges that other images leave mostly empty
-    monkeypatch.setattr(eight_bits, "LEAST_GROWTH", (1.0, 1.0))
+    monkeypatch.setattr(eight_bits, "LEAST_GROWTH", 1.0)
     monkeypatch.setattr(varied, "FEW", 0)
     maps = 0
     for seed in SEEDS:
@@ -238,7 +238,7 @@ def test_functions_between_narrow_ranges_are_exact(
 ) -> None:
     """Functions are exact in narrow ranges: a 16-bit step is a few millionths, which shows a truncated series."""
     monkeypatch.setattr(eight_bits, "MANY", 1)  # do not widen ranges because of few images
-    monkeypatch.setattr(eight_bits, "LEAST_GROWTH_OF_FEW", (1.0, 1.0))
+    monkeypatch.setattr(eight_bits, "LEAST_GROWTH", 1.0)
     rng = np.random.default_rng(0)
     first = conv_node(rng, "first", ("image",), 3, 6, activation="linear")
     first = replace(first, weights={name: 0.25 * numbers for name, numbers in first.weights.items()})

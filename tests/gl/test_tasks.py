@@ -213,6 +213,10 @@ def test_commands_find_print_and_draw(folder: Path, tmp_path: Path, capsys: Capt
         capsys, [*detect[:1], photo, *detect[1:], "-o", tmp_path / "found.png"]
     )
     assert "give one of" in refused(capsys, ["detect", photo, "--task", "noses"])
+    model = write_tiny(tmp_path)
+    message = refused(capsys, ["detect", photo, model])
+    assert message.startswith(f"error: task 'faces', with the model {model}: no output ")
+    assert "; leave the model out to use that of the task, or give a task for this model" in message
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 import numpy as np
@@ -279,3 +280,26 @@ def test_a_whole_block_of_mobilenet_v3() -> None:
     y = L.Add()([y, L.Conv2D(8, 1)(L.Multiply()([z, gate]))])
     model = keras.Model(x, L.Dense(5)(L.GlobalAveragePooling2D()(y)))
     check_model(model, int(np.random.default_rng(0).integers(100)))
+
+
+def constants(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).normal(size=(1, *shape)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "concatenation",
+    [
+        lambda x: keras.ops.concatenate([x, keras.ops.relu(x), constants(7, 6, 2)], -1),
+        lambda x: keras.ops.concatenate([constants(7, 6, 1), x, constants(7, 6, 4), keras.ops.relu(x)], 3),
+        lambda x: L.Concatenate(axis=1)([x, constants(2, 6, 3)]),
+        lambda x: L.Concatenate()([L.GlobalMaxPooling2D()(x), constants(2), L.GlobalAveragePooling2D()(x)]),
+        lambda x: L.Flatten()(keras.ops.concatenate([constants(1, 3), L.Reshape((42, 3))(x)], 1)),
+        lambda x: L.Flatten()(
+            keras.ops.concatenate([L.Reshape((42, 3))(x), L.Reshape((42, 3))(x), constants(42, 2)], -1)
+        ),
+    ],
+)
+def test_a_concatenation_with_constants(concatenation: Callable[[Any], Any]) -> None:
+    """Coordinates of pixels and class tokens, before, between and after the tensors."""
+    x = keras.Input((7, 6, 3))
+    check(x, concatenation(x))

@@ -44,8 +44,8 @@ def test_values_are_in_the_range_and_near_its_bounds(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_rises_if_the_function_never_decreases(text: str) -> None:
-    assert activation(text).rises == bool((np.diff(at(text, X), axis=0) >= -1e-15).all())
+def test_a_function_without_extrema_never_decreases(text: str) -> None:
+    assert (not activation(text).extrema) == bool((np.diff(at(text, X), axis=0) >= -1e-15).all())
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def report() -> ExportReport:
     )
     costs = {"baked": 3950.4, "uniform": None, "texture": 1234.0}
     weights = (WeightsChoice("conv", "baked", 8, 3969, 75, costs, "an array would be too long"),)
-    return ExportReport(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals, memory, weights)
+    return ExportReport(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals, memory, weights, classes=3)
 
 
 @pytest.fixture
@@ -148,6 +148,23 @@ def test_export_prints_a_report(
     assert main([str(word) for word in argv]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == output.out.splitlines()[-3:] and lines[-1].startswith(f"next: glsl-infer classify {out} IMAGE; ")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "command"),
+    [
+        ({"image": "picture"}, "classify {out} IMAGE"),
+        ({"sound": "numbers"}, "run {out} FILE.npy"),
+        ({"image": "picture", "the speed": "numbers"}, "run {out} --input image=FILE --input 'the speed=FILE'"),
+    ],
+)
+def test_the_next_command_fits_the_inputs(
+    inputs: dict[str, str], command: str, capsys: Capture, argv: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glsl_infer.tools.export.export", lambda *_, **__: replace(report(), inputs=inputs))
+    assert main(argv) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(f"next: glsl-infer {command.format(out=argv[3])}; ")
 
 
 def test_the_longest_summary_has_ten_lines() -> None:

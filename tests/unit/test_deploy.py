@@ -244,6 +244,7 @@ def test_a_task_of_the_package_with_its_models_and_program(
         main(["deploy", "--check", str(file)]) == 0 and "no problems found (task face-mesh)" in capsys.readouterr().out
     )
     assert main(["deploy", str(file)]) == 0
+    assert "\n  programs/ring.sh\n" in capsys.readouterr().out
     out = here / "deployment"
     assert {path.name for path in (out / "models").iterdir()} == {"face-mesh.glslnn", "face-detection.glslnn"}
     unit = (out / "glsl-infer.service").read_text()
@@ -258,6 +259,10 @@ def test_a_task_of_the_package_with_its_models_and_program(
     subprocess.run([out / "install.sh", "--files-only", here / "board"], check=True)
     assert os.access(here / "board/programs/ring.sh", os.X_OK)
     assert digest(here / "board/models/face-mesh.glslnn") == digest(here / "tiny.glslnn")
+    (here / "ring.sh").unlink()
+    assert main(["deploy", str(file)]) == 0
+    report = f"\n  ring.sh: not copied, because it is not in the folder of {file.name}; the board must have it\n"
+    assert report in capsys.readouterr().out and not (out / "programs").exists()
 
 
 @pytest.mark.slow

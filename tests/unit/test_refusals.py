@@ -29,6 +29,7 @@ classify photo.png --tpo 3
 classify photo.png --zzz
 classify photo.png --colour
 classify photo.png --mod b
+classify photo.png --labels b.txt
 classify photo.png --context glx
 classify photo.png --context surfacless
 classify none.jpg
@@ -100,6 +101,7 @@ get --again
 get face-mesh --labels labels.txt
 camera --source 3
 info everything
+collect --classes cat dog -o photos
 
 benchmark --model none.glslnn
 benchmark --runs 0

@@ -16,12 +16,12 @@ from bundle_files import HOSTILE_VERTEX_SHADERS, hostile_vertex_shader, members_
 from hostile_shaders import ACCEPTED, HEAD, REFUSED, line_of
 from lint_shaders import faults
 from pages import ROOT
-from tiny import tiny_program, write_tiny
+from tiny import tiny_bundle, tiny_program, write_tiny
 
-from glsl_infer.bundle import format_constants, shader_check
+from glsl_infer.bundle import Bundle, format_constants, shader_check
 from glsl_infer.bundle.program_check import check_vertex_shaders
 from glsl_infer.bundle.shader_check import parse
-from glsl_infer.errors import BundleError
+from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
@@ -329,3 +329,19 @@ def test_a_changed_shader_is_another_bundle(tmp_path: Path, cache: Path) -> None
     zipped(path, {**members, name: hostile})  # with the manifest of the accepted bundle
     with pytest.raises(BundleError, match="rule: container"):
         verdicts.read_bundle(path)
+
+
+def test_a_bundle_that_was_written_here_is_not_parsed_again(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
+    path = tmp_path / "tiny.glslnn"
+    verdicts.write_bundle(tiny_bundle(), path)
+    count = len(parsed)
+    assert verdicts.read_bundle(path).manifest == tiny_bundle().manifest
+    assert len(parsed) == count > 0
+
+
+def test_a_bundle_that_cannot_be_written_leaves_no_verdict(tmp_path: Path, cache: Path) -> None:
+    bundle = tiny_bundle()
+    damaged = Bundle(bundle.manifest, {**bundle.members, "labels.txt": b"more\nlabels\nthan\nclasses\n"})
+    with pytest.raises(ModelError, match="not written"):
+        verdicts.write_bundle(damaged, tmp_path / "tiny.glslnn")
+    assert not cache.exists()

@@ -166,6 +166,7 @@ def test_one_image_of_40_with_a_large_error_does_not_decide() -> None:
     assert unseen.bound_of([0.2, 2.0], [39.0, 1.0], 40) == pytest.approx(
         unseen.bound_of([*[0.2] * 39, 2.0], [1.0] * 40, 40)
     )
+    assert unseen.bound_of([*ordinary[2:], 2.0, 3.0], [1.0] * 40, 40) == pytest.approx(2.0)  # 1 of 20
     exact = unseen.bound_of([1e-9] * 20 + [1e-3] * 20, [1.0] * 40, 40)
     assert exact == pytest.approx(unseen.EXACT)  # differences between exact images do not count
 

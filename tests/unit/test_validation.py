@@ -12,11 +12,13 @@ from graphs import conv_node, input_node
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glsl_infer.bundle.manifest import Output
 from glsl_infer.compiler import optimize
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import picture_range, picture_values, with_picture_range
 from glsl_infer.program.layout import Range
+from glsl_infer.tools.validate.compare import _shares
 from glsl_infer.tools.validate.job import as_exported
 from glsl_infer.tools.validate.measures import Agreement
 from glsl_infer.tools.validate.page import page
@@ -39,6 +41,13 @@ def test_measures_are_those_of_all_pictures_together(seed: int, pictures: int, s
     assert agreement.sqnr == pytest.approx(10 * np.log10((expected**2).sum() / (error**2).sum()))
     assert agreement.top1 == (actual.argmax(1) == expected.argmax(1)).mean()
     assert agreement.worst_cosine <= agreement.cosine + 1e-9 or pictures > 1
+
+
+@pytest.mark.parametrize(("shape", "named"), [((1,), False), ((2,), True), ((2, 2, 2), False)])
+def test_only_a_vector_of_several_values_has_a_first_label(shape: tuple[int, ...], named: bool) -> None:
+    total = Agreement()
+    total.add(np.ones(shape), np.ones(shape))
+    assert ("top1" in _shares(Output("y", "values", (), (), ("y",), (shape,)), total)) is named
 
 
 def _with_range(low: float, high: float) -> Graph:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -16,7 +15,7 @@ from glsl_infer import __version__
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.none_of_these import NONE
-from glsl_infer.support.child_process import last_line, module_command
+from glsl_infer.support.child_process import error_of, module_command
 from glsl_infer.support.files import put_folder
 from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.support.plain_text import ANYWHERE, first_of, one_line
@@ -170,7 +169,7 @@ def _export(model: Model, source: Path, base: Path, target: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         error_class = InputError if done.returncode == InputError.exit_code else RunError
-        raise error_class(f"model '{model.name}': {last_line(done.stderr)}")
+        raise error_class(f"model '{model.name}': {error_of(done.stderr)}")
 
 
 def check_locations(deployment: Deployment, base: Path) -> None:
@@ -207,7 +206,6 @@ def _named(deployment: Deployment, base: Path) -> Iterator[tuple[str, str]]:
     service = deployment.service
     if service.task.lower().endswith(reading.SUFFIX):
         yield "service: task", service.task
-    for command in (service.on_appear, *(reaction.command for reaction in service.on)):
-        words = shlex.split(command)
+    for words in raspberry_pi.commands(deployment):
         if raspberry_pi.program_of(words, base) is not None:
             yield "service: the program", words[0]

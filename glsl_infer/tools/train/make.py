@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures.paths import spread
+from glsl_infer.runtime.verdicts import write_bundle
 from glsl_infer.support.files import output, write_output
 from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.train import head as heads
@@ -127,7 +127,7 @@ def train(
     steps.begin("compiling the model")
     graph = with_head(chosen, layer.kernel.astype(np.float32), layer.bias.astype(np.float32), out.stem)
     pixels = [chosen.pixels(path) for path in typical]
-    bundles.write(compiled(graph, (*photographs.classes, NONE), pixels, steps), out, read_back=True)
+    write_bundle(compiled(graph, (*photographs.classes, NONE), pixels, steps), out)
     steps.begin("validating")
     right = _right(photographs, out, context, steps)
     seconds = time.monotonic() - began, time.process_time() - worked

@@ -241,7 +241,7 @@ def _shares(output: Output, total: Agreement) -> dict[str, float]:
     """Return the shares of an output's equal samples or values, if they are meaningful."""
     if any(step.step == ARGMAX for step in output.steps):
         return {"same": total.same}
-    if len(output.shape) != 1:
+    if len(output.shape) != 1 or output.shape[0] == 1:
         return {}
     return {"top1": total.top1, "margin": total.margin, "margin_share": total.margin_share}
 
