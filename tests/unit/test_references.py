@@ -27,18 +27,18 @@ def by_definition(
     x: np.ndarray, kernel: np.ndarray, strides: tuple[int, int], groups: int, dilations: tuple[int, int] = (1, 1)
 ) -> np.ndarray:
     kernel_height, kernel_width, group_channels, filters = kernel.shape
-    down, right = dilations
-    high, broad = (kernel_height - 1) * down + 1, (kernel_width - 1) * right + 1
-    height = (x.shape[0] - high) // strides[0] + 1
-    width = (x.shape[1] - broad) // strides[1] + 1
+    row_step, column_step = dilations
+    window_height, window_width = (kernel_height - 1) * row_step + 1, (kernel_width - 1) * column_step + 1
+    height = (x.shape[0] - window_height) // strides[0] + 1
+    width = (x.shape[1] - window_width) // strides[1] + 1
     out = np.zeros((height, width, filters))
     for row in range(height):
         for column in range(width):
             for filter_index in range(filters):
                 first = filter_index // (filters // groups) * group_channels
                 window = x[
-                    row * strides[0] : row * strides[0] + high : down,
-                    column * strides[1] : column * strides[1] + broad : right,
+                    row * strides[0] : row * strides[0] + window_height : row_step,
+                    column * strides[1] : column * strides[1] + window_width : column_step,
                     first : first + group_channels,
                 ]
                 out[row, column, filter_index] = (window * kernel[..., filter_index]).sum()
