@@ -113,35 +113,35 @@ def export(
     names = names or tuple(map(str, range(numbered)))
     with permanent_objects():
         built = from_optimized(optimized, names, options=options, calibration=samples, progress=progress)
-    progress("comparing with the float network")
-    reports = [report(part.program, part.bundle, part.prepared, part.images) for part in built.gpu]
-    result = merge_reports(reports, part_reports(built)) if built.parts else reports[0]
-    if samples:
-        unseen = measured(built, names, options, samples, progress)
-        of_images = unseen_warnings(unseen) or _few_images(result, len(samples))
-        result = replace(result, unseen=(unseen,), warnings=(*of_images, *result.warnings))
-    progress("writing")
-    write_bundle(built.bundle, out)
-    if verify_seconds:
-        progress("compiling for VideoCore IV")
-    checked, board = verified(built, verify_seconds)
-    more = (*(checked.warnings if checked is not None else ()), *board.warnings)
-    if options.weights == "auto":
-        more = (*many_programs.long_arrays((part.bundle for part in built.gpu), options.uniform_vectors), *more)
-    of_file = survey.warnings if survey is not None else ()
-    if numbered:
-        values = "--purpose values" if len(optimized.outputs) == 1 else "--purpose NAME=values"
-        advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
-        more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
-    result = replace(
-        result,
-        videocore=checked,
-        board=board,
-        warnings=(*of_file, *result.warnings, *more),
-        classes=len(names),
-        inputs={entry.name: entry.kind for entry in built.bundle.manifest.inputs},
-    )
-    return replace(result, totals={**result.totals, "file_bytes": Path(out).stat().st_size})
+        progress("comparing with the float network")
+        reports = [report(part.program, part.bundle, part.prepared, part.images) for part in built.gpu]
+        result = merge_reports(reports, part_reports(built)) if built.parts else reports[0]
+        if samples:
+            unseen = measured(built, names, options, samples, progress)
+            of_images = unseen_warnings(unseen) or _few_images(result, len(samples))
+            result = replace(result, unseen=(unseen,), warnings=(*of_images, *result.warnings))
+        progress("writing")
+        write_bundle(built.bundle, out)
+        if verify_seconds:
+            progress("compiling for VideoCore IV")
+        checked, board = verified(built, verify_seconds)
+        more = (*(checked.warnings if checked is not None else ()), *board.warnings)
+        if options.weights == "auto":
+            more = (*many_programs.long_arrays((part.bundle for part in built.gpu), options.uniform_vectors), *more)
+        of_file = survey.warnings if survey is not None else ()
+        if numbered:
+            values = "--purpose values" if len(optimized.outputs) == 1 else "--purpose NAME=values"
+            advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
+            more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
+        result = replace(
+            result,
+            videocore=checked,
+            board=board,
+            warnings=(*of_file, *result.warnings, *more),
+            classes=len(names),
+            inputs={entry.name: entry.kind for entry in built.bundle.manifest.inputs},
+        )
+        return replace(result, totals={**result.totals, "file_bytes": Path(out).stat().st_size})
 
 
 def _survey(model: str | Path | Graph, io_options: IoOptions | None, problems: list[InputError]) -> ImportReport | None:
