@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from imported import check, check_model
 
+from glsl_infer.errors import ModelError
+
 L = keras.layers
 
 
@@ -89,6 +91,20 @@ def test_a_whole_block_of_mobilenet_v3() -> None:
     y = L.Add()([y, L.Conv2D(8, 1)(L.Multiply()([z, gate]))])
     model = keras.Model(x, L.Dense(5)(L.GlobalAveragePooling2D()(y)))
     check_model(model, int(np.random.default_rng(0).integers(100)))
+
+
+def test_a_mean_of_a_tensor_and_a_constant() -> None:
+    x = keras.Input((7, 6, 3))
+    check(x, L.Average()([x, constants(7, 6, 3)]))
+    check(x, L.Average()([x, x, keras.ops.relu(x)]))
+
+
+def test_a_dot_product_with_a_constant_is_refused() -> None:
+    x = keras.Input((7, 6, 3))
+    rows = L.Reshape((42, 3))(x)
+    with pytest.raises(ModelError, match="a dot product with a constant; give it two tensors"):
+        check(x, L.Dot(-1)([rows, constants(42, 3)]))
+    check(x, L.Flatten()(L.Dot(-1)([rows, rows])))
 
 
 def constants(*shape: int) -> np.ndarray:
