@@ -69,7 +69,7 @@ def test_channels_may_be_first_as_in_onnx(tmp_path: Path) -> None:
             np.testing.assert_array_equal(found, values)
 
 
-def test_what_does_not_fit_is_named_with_the_shape(tmp_path: Path) -> None:
+def test_arrays_that_do_not_fit_are_named_with_the_expected_shape(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((12, 7, 3), np.float32))
     with pytest.raises(InputError, match="--fit"):
         samples(PICTURES, [tmp_path / "x.npy"])

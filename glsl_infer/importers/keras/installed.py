@@ -7,11 +7,13 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, MissingExtraError, pip_install
 from glsl_infer.support import llvm_clash
+from glsl_infer.support.memory import no_collection
 
 
 @contextmanager
@@ -42,6 +44,7 @@ OLDEST = (3, 9)
 """The first version in which a config cannot name a function of any module."""
 
 
+@cache
 def keras() -> Any:
     """Import Keras and the engine's layers without start-up messages. The default backend is TensorFlow.
 
@@ -54,7 +57,7 @@ def keras() -> Any:
     if not llvm_clash.tensorflow_loaded() and llvm_clash.mesa_llvm_loaded() and backend == "tensorflow":
         raise InputError(llvm_clash.ADVICE)
     try:
-        with stderr_silenced():
+        with stderr_silenced(), no_collection():
             import keras as installed
 
             from glsl_infer.importers.keras import layers, tensorflow_calls  # noqa: F401
