@@ -282,6 +282,20 @@ def test_a_whole_block_of_mobilenet_v3() -> None:
     check_model(model, int(np.random.default_rng(0).integers(100)))
 
 
+def test_a_mean_of_a_tensor_and_a_constant() -> None:
+    x = keras.Input((7, 6, 3))
+    check(x, L.Average()([x, constants(7, 6, 3)]))
+    check(x, L.Average()([x, x, keras.ops.relu(x)]))
+
+
+def test_a_dot_product_with_a_constant_is_refused() -> None:
+    x = keras.Input((7, 6, 3))
+    rows = L.Reshape((42, 3))(x)
+    with pytest.raises(ModelError, match="a dot product with a constant; give it two tensors"):
+        check(x, L.Dot(-1)([rows, constants(42, 3)]))
+    check(x, L.Flatten()(L.Dot(-1)([rows, rows])))
+
+
 def constants(*shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).normal(size=(1, *shape)).astype(np.float32)
 

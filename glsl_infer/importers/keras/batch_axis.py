@@ -255,7 +255,7 @@ def _einsum(call: Call) -> list[Node]:
     """Convert an einsum of tensors. The letter of the batch becomes that of the axis of parts."""
     equation = str(call.layer.subscripts).replace(" ", "")
     terms, arrow, result = equation.partition("->")
-    values = call.arguments[0] if isinstance(call.arguments[0], (list, tuple)) else call.arguments
+    values = call.operands
     begins = {term[:1] for term in (*terms.split(","), result)}
     if "." in equation or not arrow or len(begins) != 1 or not all(map(is_tensor, values)):
         raise call.refused(f"the einsum '{equation}'", "let every tensor and the result begin with the batch")

@@ -43,8 +43,8 @@ def roll(call: Call) -> list[Node]:
 
 def concatenate(call: Call) -> list[Node]:
     """Convert a concatenation of tensors, or of tensors and constants."""
-    operands = call.arguments[0] if call.arguments and isinstance(call.arguments[0], (list, tuple)) else ()
-    axis, constants = call.axis(call.layer.axis), [None if is_tensor(value) else array(value) for value in operands]
+    axis = call.axis(call.layer.axis)
+    constants = [None if is_tensor(value) else array(value) for value in call.operands]
     if all(value is None for value in constants):
         return emit.concatenated(call.name, call.inputs, call.shapes, axis)
     if any(value is not None and value.shape[0] != 1 for value in constants):
