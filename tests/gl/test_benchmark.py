@@ -260,7 +260,7 @@ def test_a_bar_on_a_terminal(calm: None, tmp_path: Path, capsys: Capture, monkey
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TQDM_MININTERVAL", "0")
     assert main(["benchmark", str(write_tiny(tmp_path)), *FEW_RUNS]) == 0
-    assert "runs: 100%" in capsys.readouterr().err
+    assert "benchmark: 100%" in capsys.readouterr().err
 
 
 def test_a_missing_bundle_is_reported(capsys: Capture, tmp_path: Path) -> None:
