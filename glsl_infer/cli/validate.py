@@ -246,15 +246,15 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
         agreement["layers"] if every_layer else sorted(agreement["layers"], key=itemgetter("cosine"))[:WORST_LAYERS]
     )
     if layers:
-        wide = max(5, *(len(layer["layer"]) for layer in layers))
+        name_width = max(5, *(len(layer["layer"]) for layer in layers))
         lines += [
             "",
-            f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9} {'clipped':>8}  "
+            f"{'layer':{name_width}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9} {'clipped':>8}  "
             "layer of the model",
         ]
         lines += [
-            f"{layer['layer']:{wide}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} {layer['mean_error']:9.4g} "
-            f"{decibels(layer['sqnr_db']):>9} {clipped_share(layer):>8}  {layer['computes']}"
+            f"{layer['layer']:{name_width}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} "
+            f"{layer['mean_error']:9.4g} {decibels(layer['sqnr_db']):>9} {clipped_share(layer):>8}  {layer['computes']}"
             for layer in layers
         ]
         hidden = len(agreement["layers"]) - len(layers)

@@ -13,7 +13,7 @@ from glsl_infer.cli import arguments, progress, vc4_pixels, vc4_time
 from glsl_infer.cli.terminal_text import say_error, say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.support import files
-from glsl_infer.support.near_names import did_you_mean
+from glsl_infer.support.near_names import choices, did_you_mean
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def _listed(
         if index is None:
             drawn = [name for names in layers for name in names]
             suggestion = did_you_mean(layer, drawn)
-            raise InputError(f"{path}: no layer '{layer}' that draws{suggestion}; there are: {', '.join(drawn)}")
+            raise InputError(f"{path}: no layer '{layer}' that draws{suggestion}; there are: {choices(drawn)}")
         indices.append(index)
     for path, index in zip(models, indices):
         for driver in compilers:

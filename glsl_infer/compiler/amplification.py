@@ -130,8 +130,9 @@ def _gain(node: Node, reader: Node, kernel: NDArray[np.float32], values: Mapping
     """
     channel = input_channels(kernel.shape, reader.attrs["groups"])
     summed = (np.abs(kernel.astype(np.float64)) * _width(values[reader.inputs[0]])[channel]).sum(axis=(0, 1, 2))
-    if len(node.inputs) > 1:
-        summed = summed + _width(values[node.inputs[1]])
+    residuals = [name for name in node.inputs[1:] if len(shape_of(values[name])) == 3]
+    for name in residuals:
+        summed = summed + _width(values[name])
     return float((summed * _steepest(node, values[node.name]) / _width(values[node.name])).max())
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Array, Graph, Node, reference
 from glsl_infer.graph.picture import is_picture
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.lowering.calibration_maps import PICTURES
+from glsl_infer.lowering.calibration_maps import PICTURES, convolved_map
 from glsl_infer.program.layout import Range
 from glsl_infer.support.parallel import parallel_map
 
@@ -36,11 +36,15 @@ def compute_maps(graph: Graph, images: Sequence[Inputs]) -> dict[str, Array]:
             there are none, ``clouds`` are used for pictures, and random values for other inputs.
 
     Returns:
-        (images, height, width, channels) by layer name, including inputs of the network. There are ``PICTURES``
-        images, fewer if their maps are large, or all if there are not as many.
+        (images, height, width, channels) by layer name, including inputs of the network, and by ``convolved_map`` for
+        inputs with gates. There are ``PICTURES`` images, fewer if their maps are large, or all if there are not as
+        many.
     """
-    read = {name for node in graph.nodes if "kernel" in node.weights for name in node.inputs}
+    readers = [node for node in graph.nodes if "kernel" in node.weights]
+    read = {name for node in readers for name in node.inputs}
     shapes = {name: graph.shapes[name] for name in read if len(graph.shapes[name]) == 3}
+    gates = {name: node.inputs for node in readers if (name := convolved_map(node, graph.shapes)) not in read}
+    shapes |= {name: graph.shapes[source] for name, (source, *_) in gates.items()}
     of_one = sum(4 * math.prod(shape) for shape in shapes.values())
     count = min(PICTURES, max(FEWEST, MOST_BYTES // max(of_one, 1)))
     chosen: list[Inputs]
@@ -55,9 +59,15 @@ def compute_maps(graph: Graph, images: Sequence[Inputs]) -> dict[str, Array]:
     maps = {name: np.empty((len(chosen), *shape), np.float32) for name, shape in shapes.items()}
 
     def keep(index: int) -> None:
-        for name, value in reference.all_values(graph, chosen[index], mode="float", wanted=maps):
+        vectors: dict[str, Array] = {}
+        for name, value in reference.all_values(graph, chosen[index], mode="float", wanted=read):
             if name in maps:
                 maps[name][index] = value
+            elif name in read:
+                vectors[name] = value
+        for name, (source, *others) in gates.items():
+            (gate,) = (vectors[other] for other in others if other in vectors)
+            maps[name][index] = maps[source][index] * gate
 
     for _ in parallel_map(keep, range(len(chosen))):
         pass

@@ -28,7 +28,7 @@ from glsl_infer.lowering.weights_plan import LayerWeights
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value, textures_of
-from glsl_infer.support.near_names import did_you_mean
+from glsl_infer.support.near_names import choices, did_you_mean
 
 
 def to_program(
@@ -105,7 +105,7 @@ def _require_layers(weights_for: Mapping[str, str], layers: Collection[str]) -> 
     for name in weights_for:
         if name not in layers:
             meant = did_you_mean(name, layers)
-            raise InputError(f"no layer '{name}' has weights to choose for{meant}; there are: {', '.join(layers)}")
+            raise InputError(f"no layer '{name}' has weights to choose for{meant}; there are: {choices(layers)}")
 
 
 def _with_enough_arrays(target: Target, layers: Collection[LayerWeights]) -> Target:

@@ -12,11 +12,11 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, sixteen_bit, weights_plan
 from glsl_infer.lowering.allocation import Allocation, Storage
 from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, DrawCall, Read, Uniforms
-from glsl_infer.lowering.calibration_maps import CalibrationMaps, Texels
+from glsl_infer.lowering.calibration_maps import CalibrationMaps, Texels, convolved_map
 from glsl_infer.lowering.frame_cost import frame_cost
 from glsl_infer.lowering.target import Target
 from glsl_infer.program import PRELUDE, CompiledNetwork, Pass, Quad, ShaderProgram, Slice, Source
-from glsl_infer.program.layout import FeatureMap, View, stored, textures_of
+from glsl_infer.program.layout import FeatureMap, FixedPoint, View, stored, textures_of
 from glsl_infer.program.program import UniformValue
 from glsl_infer.program.templates import vertex_shader
 from glsl_infer.support.resources import template
@@ -96,8 +96,10 @@ class Builder(Allocation):
     def plan_convolution(self, node: Node, layer: weights_plan.LayerWeights, mode: str) -> None:
         """Add the cost of a convolution and its draws to a plan."""
         target = self.feature_map(node.name)
-        reads, *adds = (self.feature_map(name).bits == 16 for name in node.inputs)
+        reads, *adds = (source.bits == 16 for source in self.maps_of(node))
         extra = weights_plan.sixteen_bit_work(layer, reads=reads, adds=any(adds), stores=target.bits == 16)
+        if self.gate(node) is not None:
+            extra += layer.slices * layer.pixels * layer.columns * weights_plan.GATE
         draws = 1 if layer.in_pairs else self.times(node, target)[0]
         work = weights_plan.work(layer, mode) + extra
         self.convolutions[node.name] = work, draws if mode == "texture" else layer.slices
@@ -119,11 +121,21 @@ class Builder(Allocation):
         """Cost of all layers so far."""
         return frame_cost(self.graph, self._storage.bits, self.convolutions, [entry.layer for entry in self._passes])
 
+    def maps_of(self, node: Node) -> list[FeatureMap]:
+        """Return a convolution's input map, and the map of its residual if it has one."""
+        return [self.feature_map(name) for name in node.inputs if len(self.shapes[name]) == 3]
+
+    def gate(self, node: Node) -> FixedPoint | None:
+        """Return the vector with which a convolution multiplies the channels of its input, if any."""
+        values = (self.values[name] for name in node.inputs)
+        return next((value for value in values if isinstance(value, FixedPoint)), None)
+
     def calibration_input(self, node: Node) -> Texels:
-        """Return a convolution's input texels for calibration images."""
+        """Return the texels that a convolution multiplies with its weights for calibration images."""
         source = self.feature_map(node.inputs[0])
         alpha = self.shows_alpha(source)
-        return self.calibration_maps.texels(node.inputs[0], source, node.attrs["padding"], alpha=alpha)
+        name = convolved_map(node, self.shapes)
+        return self.calibration_maps.texels(name, source, node.attrs["padding"], alpha=alpha)
 
     def replace_weights(self, node: Node, weights: Mapping[str, NDArray[np.float32]]) -> None:
         """Record the rounded weights of a node, as its shaders contain them."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from glsl_infer.program.layout import FeatureMap
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Array
+    from glsl_infer.graph import Array, Node, Shape
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]
@@ -34,6 +34,12 @@ PICTURES = 8
 
 AT_A_TIME = 1 << 15
 """Elements to convert to texels at a time, a number that fits a processor's cache."""
+
+
+def convolved_map(node: Node, shapes: Mapping[str, Shape]) -> str:
+    """Return the name of the map that a convolution multiplies with its weights: its input, or the gated input."""
+    gates = [name for name in node.inputs[1:] if len(shapes[name]) == 1]
+    return " * ".join((node.inputs[0], *gates))
 
 
 class CalibrationMaps:

@@ -81,7 +81,7 @@ def draw(
     member = build.weights(node, ".f32", rows.astype("<f4").tobytes())
     fourth_offset = starts.fetch_offsets
     start_rows = (starts.truncated / _MARK).astype(np.float32) if scaled_fourth else starts.truncated
-    stride = 4 * rows.shape[1]
+    stride, gate = 4 * rows.shape[1], build.gate(node)
     layer_draws = conv_draws.draws(node, build, columns, reads)
     bindings = [entry.binding for entry in layer_draws]
     texts: dict[int, str] = {}
@@ -100,6 +100,8 @@ def draw(
             product = Product(count - 2 if factor else None, "")
             residual_taps.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [product]))
         defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
+        if gate is not None:
+            defines["GATE_SCALE"] = gate.scale
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source", steps=columns.dilations),
             **output.uniforms(index),
@@ -124,7 +126,12 @@ def draw(
         fragment = texts.get(id(entry.taps)) if baked is None else None
         fragment = fragment or codegen.fragment(
             "convolution.frag",
-            includes=["store.glsl", "cut_sums.glsl", *([] if waits else ["tied.glsl"])],
+            includes=[
+                "store.glsl",
+                "cut_sums.glsl",
+                *([] if waits else ["tied.glsl"]),
+                *([] if gate is None else ["gated.glsl"]),
+            ],
             exact=not residual,
             activation=output.activation,
             constants=output.constants,
@@ -178,20 +185,18 @@ def _sum_starts(
         own_programs: whether each slice has its own program.
     """
     factors, biases = rows[:, :-1], rows[:, -1]
-    if len(node.inputs) > 1 and factors.shape[1] == columns.count:
+    sources = build.maps_of(node)
+    if len(sources) > 1 and factors.shape[1] == columns.count:
         factors = np.concatenate([factors, np.ones_like(biases[:, None])], axis=1)
 
     def find() -> truncation.Starts:
-        values = [build.feature_map(name) for name in node.inputs]
-        paddings = (node.attrs["padding"], (0, 0, 0, 0))
-        texels = [
-            build.calibration_maps.texels(name, value, padding, alpha=build.shows_alpha(value))
-            for name, value, padding in zip(node.inputs, values, paddings)
-        ]
-        residual = texels[1] if len(texels) > 1 else None
-        strides = node.attrs["strides"]
+        residual = None
+        if len(sources) > 1:
+            alpha = build.shows_alpha(sources[1])
+            residual = build.calibration_maps.texels(node.inputs[1], sources[1], alpha=alpha)
         sums = truncation.Sums(columns, factors, biases, residual)
-        return truncation.starts(sums, texels[0], strides, least, separate_slices=own_programs)
+        texels, strides = build.calibration_input(node), node.attrs["strides"]
+        return truncation.starts(sums, texels, strides, least, separate_slices=own_programs)
 
     key = f"{node.name} {'apart' if own_programs else 'in common'}"
     return truncation.Starts.cached(build.calibration_maps, key, columns.slices, find)

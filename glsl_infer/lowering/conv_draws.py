@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from glsl_infer.lowering import rolled
+from glsl_infer.lowering import codegen, fold, rolled
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.taps import Coordinates, Product, Tap, shifted
+from glsl_infer.lowering.taps import Coordinates, Gate, Product, Tap, shifted
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
@@ -40,7 +40,7 @@ MOST_ROWS_ALIVE = 16
 """Largest number of y coordinates shared by columns of tiles. With 20, a 1x1 convolution over 1536 channels of 12x12
 pixels does not compile."""
 
-SOURCE = "source"
+SOURCE, GATE = "source", "gate"
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,12 @@ def draws(
                 names = tuple((binding.sampler(SOURCE, at), binding.coordinate(SOURCE, at)) for at in sources)
                 text = (names, *declarations, *lines)
                 if text not in taps_by_text:
+                    slot_gates = gates(node, build, binding)
                     taps_by_text[text] = [
-                        coordinates.tap(binding, slot - used_slots[0], row, column, products)
+                        replace(
+                            coordinates.tap(binding, slot - used_slots[0], row, column, products),
+                            gate=slot_gates[slot] if slot_gates else None,
+                        )
                         for slot, row, column, products in taps
                     ]
                 layer_draws.append(Draw(binding, declarations, lines, taps_by_text[text], by_tiles=False))
@@ -142,6 +146,25 @@ def draws(
             draw_by_layout[key] = _by_tiles(node, build, roles, taps, used_slots, columns, fetching)
             layer_draws.append(draw_by_layout[key])
     return layer_draws
+
+
+def gates(node: Node, build: Builder, binding: Binding) -> list[Gate]:
+    """Return the gates of each input slice; empty for a convolution without them."""
+    vector = build.gate(node)
+    if vector is None:
+        return []
+    x, y = (binding.axis(GATE, axis) for axis in "xy")
+    texel, _ = build.texel(vector.texture)
+    zeros = fold.slices(build.feature_map(node.inputs[0]).zero_of / 255.0)
+    return [
+        Gate(
+            binding.sampler(GATE),
+            (shifted(x, 2 * index * texel), shifted(x, (2 * index + 1) * texel)),
+            y,
+            codegen.vec(zero.tolist()),
+        )
+        for index, zero in enumerate(zeros)
+    ]
 
 
 def _heads(tiles: Sequence[Read]) -> dict[str, Read]:
@@ -186,6 +209,7 @@ def _by_tiles(
     if by_columns:
         fetches.sort(key=lambda fetch: fetch[1:4])
     taps_by_tile = []
+    slot_gates = gates(node, build, binding)
     previous: object = None
     for slot, index, x, y, products in fetches:
         first_x, top = (binding.axis(SOURCE, axis, index) for axis in "xy")
@@ -197,11 +221,12 @@ def _by_tiles(
                 shifted(top, y),
                 products,
                 left=first_x if restart and group != previous else "",
+                gate=slot_gates[slot] if slot_gates else None,
             )
         )
         previous = group
     loop = None
-    if fetching.in_order and len(textures) == 1:
+    if fetching.in_order and len(textures) == 1 and not slot_gates:
         corner = tiles[0].view
         distances = [(read.view.x - corner.x, read.view.y - corner.y) for read in tiles]
         loop = rolled.loop_by_tiles(columns, slots, distances, binding, build.texel(corner.texture))

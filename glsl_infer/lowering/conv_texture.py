@@ -79,7 +79,7 @@ def draw(
     texture = build.constant_texture(node, width, height, weights.texels.tobytes())
     units = build.weights(node, ".f32", weights.units.astype("<f4").tobytes())
     in_pairs = isinstance(weights, WeightPairs)
-    slices = len(reads)
+    slices, gate = len(reads), build.gate(node)
     tiles = [(view, index, reads[index]) for index, view in enumerate(target.views)]
     if in_pairs:  # second tiles use the rows of the texture's lower half
         tiles = [
@@ -129,6 +129,8 @@ def draw(
         wait = "WAIT" if entry.by_tiles and wait_between and not columns.depthwise else ""
         lines = lines_of_pairs if in_pairs else lines_of_bytes if in_bytes else _lines
         loop = entry.loop if entry.by_tiles else rolled.loop(columns, binding)
+        if gate is not None:
+            defines["GATE_SCALE"], loop = gate.scale, None
         always: Sequence[str] = ()
         if loop is not None:
             defines["HAS_LOOP"] = 1
@@ -141,6 +143,7 @@ def draw(
                 "cut_sums.glsl",
                 *["late.glsl"] * bool(fetches),
                 *["behind_texel.glsl"] * bool(wait and not in_bytes),
+                *["gated.glsl"] * (gate is not None),
             ],
             exact=not binding.count("residual"),
             activation=output.activation,

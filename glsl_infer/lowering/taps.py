@@ -53,6 +53,28 @@ class Product:
 
 
 @dataclass(frozen=True)
+class Gate:
+    """Factors of a texel's lanes, in two texels of a vector (shaders/gated.glsl).
+
+    Attributes:
+        sampler: name of the vector's sampler.
+        x: expressions of the x coordinates of both texels.
+        y: expression of their y coordinate.
+        zero: expression of the texel whose values are 0.
+    """
+
+    sampler: str
+    x: tuple[str, str]
+    y: str
+    zero: str
+
+    def line(self, texel: str, wait: str) -> str:
+        """Return the line that multiplies a texel in a variable; ``wait`` as in ``Tap.lines``."""
+        fetches = (f"texture2D({self.sampler}, vec2({x}, {wait}({self.y})))" for x in self.x)
+        return f"{texel} = gated({', '.join((texel, *fetches, self.zero))});"
+
+
+@dataclass(frozen=True)
 class Tap:
     """A fetch: sampler, expressions of its coordinates, and the products of the texel.
 
@@ -63,6 +85,7 @@ class Tap:
         products: products of the texel.
         left: expression to assign to the shader's variable ``left`` before this fetch. It waits for the sum as y does.
             Empty if ``left`` keeps its value or is unused.
+        gate: factors of the texel's lanes, if any. Their fetches always wait, because they are too many.
     """
 
     sampler: str
@@ -70,12 +93,14 @@ class Tap:
     y: str
     products: Sequence[Product]
     left: str = ""
+    gate: Gate | None = None
 
     def lines(self, texel: str, wait: str = "") -> list[str]:
         """Return the lines that fetch the texel into a variable; ``wait`` is a macro for coordinates, or empty."""
         y, left = (f"{wait}({axis})" if wait else axis for axis in (self.y, self.left))
         fetch = f"{texel} = texture2D({self.sampler}, vec2({self.x}, {y}));"
-        return [f"left = {left};", fetch] if self.left else [fetch]
+        gated = [self.gate.line(texel, wait or "WAIT")] if self.gate else []
+        return [*[f"left = {left};"] * bool(self.left), fetch, *gated]
 
 
 def shifted(coordinate: str, distance: float) -> str:

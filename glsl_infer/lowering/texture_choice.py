@@ -147,21 +147,18 @@ class ConvolutionWeights:
         most_noise = weight_bytes.MOST_NOISE * (1.0 if self.has_images else weight_bytes.UNSEEN)
         in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= most_noise
         bits = 8 if in_bytes else 16
-        if (
-            bits == 16
-            and self.reads_16_bits
-            and not in_pairs
-            and (constants.numbers or any(roles.get("residual") for roles in reads))
-        ):
-            # No such layer of face-mesh or selfie segmentation compiled, for any order of fetches.
+        gated, adds = (any(roles.get(role) for roles in reads) for role in ("gate", "residual"))
+        if bits == 16 and not in_pairs and (gated or (self.reads_16_bits and (constants.numbers or adds))):
+            # No such layer of face-mesh or selfie segmentation compiled, for any order of fetches. Some with gates did.
             if (
                 not self.tolerates_rounding
                 or weight_bits != "auto"
                 or columns.count < LEAST_BYTE_COLUMNS
                 or noise > NOISE_16_BITS
             ):
+                read = "gates" if gated else "16 bits"
                 return TextureOption(
-                    16, "it reads 16 bits: VideoCore IV has no registers for weights of 16 bits and more besides"
+                    16, f"it reads {read}: VideoCore IV has no registers for weights of 16 bits and more besides"
                 )
             bits = 8
         if bits == 16 and self.takes_root and not in_pairs:  # sqrt after 1x1 over 32 channels does not compile

@@ -49,6 +49,9 @@ COLUMN_16_BITS = (2.0, 6.0)
 """Additional instructions of a 16-bit fetch for each column of weights: with four columns for a texel, and in a
 depthwise layer."""
 
+GATE = 9.5
+"""Additional instructions of a column of weights whose texel is multiplied by gates: 38 for the four of a texel."""
+
 STORE_16_BITS, RESIDUAL_16_BITS = 44.0, 20.0
 """Additional instructions of a fragment to store 16 bits, and to add a 16-bit residual."""
 

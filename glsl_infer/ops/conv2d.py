@@ -19,7 +19,7 @@ from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.traits import AxisWindow, window_reads
 from glsl_infer.ops.zero_padding import pad
-from glsl_infer.program.layout import FeatureMap, SixteenBitMap
+from glsl_infer.program.layout import FeatureMap, FixedPoint, SixteenBitMap, View
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Graph, Node, Shape
@@ -94,15 +94,15 @@ class Conv2D(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice, or one for all slices with weights in a texture."""
-        source = build.feature_map(node.inputs[0])
-        residual = build.feature_map(node.inputs[1]) if len(node.inputs) > 1 else None
+        source, *residuals = build.maps_of(node)
+        residual = residuals[0] if residuals else None
         kernel = fold.Kernel(node, source, residual, node.weights["kernel"].shape)
         folded, bias = kernel.fold(node.weights["kernel"], node.weights["bias"])
         columns = columns_of(folded.shape, node.attrs["groups"], node.attrs["dilations"])
         # If the residual is the input image, a factor also keeps its alpha out of padding lanes.
         scaled = bool((kernel.residual_factor != 1.0).any()) or (residual is not None and build.shows_alpha(residual))
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
-        reads = _reads(node, columns, source, residual)
+        reads = _reads(node, columns, source, residual, build.gate(node))
         constants = Constants(
             columns.pack(folded),
             fold.slices(bias, kernel.output.pad),
@@ -204,20 +204,25 @@ class Conv2D(Operator):
 
 
 def _reads(
-    node: Node, columns: Columns, source: FeatureMap, residual: FeatureMap | None
+    node: Node, columns: Columns, source: FeatureMap, residual: FeatureMap | None, gate: FixedPoint | None
 ) -> list[dict[str, Sequence[Read]]]:
     """Return the reads of each output slice's draw, by role."""
     stride_y, stride_x = node.attrs["strides"]
     top, _, left, _ = node.attrs["padding"]
     reads_by_slices: dict[tuple[int, ...], list[Read]] = {}
     reads: list[dict[str, Sequence[Read]]] = []
+    gates = [] if gate is None else [Read(View(gate.texture, 0, 0), stride=(0.0, 0.0))]
     for index in range(columns.slices):
         slices = columns.read_by(index)
         if slices not in reads_by_slices:
             stride = (float(stride_x), float(stride_y))
             reads_by_slices[slices] = [Read(source.views[s], (-left, -top), stride) for s in slices]
         reads.append(
-            {"source": reads_by_slices[slices], "residual": [] if residual is None else [Read(residual.views[index])]}
+            {
+                "source": reads_by_slices[slices],
+                "residual": [] if residual is None else [Read(residual.views[index])],
+                "gate": gates,
+            }
         )
     return reads
 

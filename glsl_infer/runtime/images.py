@@ -129,10 +129,10 @@ def overlap_of(bundle: Bundle) -> tuple[int, int]:
     field exceeds ``MOST_SHARE`` of a tile or is unknown.
     """
     size = bundle.manifest.input.size
-    seen = receptive_field(bundle.graph)
-    if seen is None or seen.pixels > MOST_SHARE * size or size % seen.step:
+    field = receptive_field(bundle.graph)
+    if field is None or field.pixels > MOST_SHARE * size or size % field.step:
         return min(OVERLAP, (size - 1) // 2), 1
-    return seen.pixels, seen.step
+    return field.pixels, field.step
 
 
 def run_whole(

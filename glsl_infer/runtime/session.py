@@ -30,7 +30,7 @@ from glsl_infer.runtime.statistics import PartRun, Statistics
 from glsl_infer.runtime.transfers import Answer, Results
 from glsl_infer.support.closing import Closing, close_all, warn_unclosed
 from glsl_infer.support.ndarray import NDArray
-from glsl_infer.support.near_names import did_you_mean
+from glsl_infer.support.near_names import choices, did_you_mean
 from glsl_infer.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class Session(Closing):
             if name in part.computed:
                 return part.run_layer(name, inputs)
         names = [name for part in self._parts for name in part.computed]
-        raise InputError(f"no layer '{name}'{did_you_mean(name, names)}; there are: {', '.join(names)}")
+        raise InputError(f"no layer '{name}'{did_you_mean(name, names)}; there are: {choices(names)}")
 
     def input_pixels(self, name: str | None = None) -> NDArray[np.uint8]:
         """Return a picture of the last ``run`` or ``upload`` as the network reads it, uint8 (height, width, channels).

@@ -69,17 +69,29 @@ def keep_freed_memory() -> None:
 
 
 @contextlib.contextmanager
-def permanent_objects() -> Iterator[None]:
-    """Exclude the objects created inside the context from garbage collection, and all objects before it.
-
-    It is for imports. Those of Keras leave 600,000 objects, which each full collection would visit: 2.5 of the 9.7
-    seconds of CPU time of an export of MobileNet.
-    """
+def no_collection() -> Iterator[None]:
+    """Create the objects inside the context without garbage collection, for imports and for reading a model."""
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
         if enabled:
             gc.enable()
+
+
+@contextlib.contextmanager
+def permanent_objects() -> Iterator[None]:
+    """Exclude the objects that exist from garbage collection inside the context.
+
+    The modules of Keras and TensorFlow are 600,000 objects, which each full collection would visit: with
+    ``no_collection``, an export of MobileNet takes a fifth less CPU time. Objects that a caller froze stay frozen.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

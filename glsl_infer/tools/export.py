@@ -27,7 +27,7 @@ from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.core.report import ImportReport
 from glsl_infer.runtime.verdicts import write_bundle
 from glsl_infer.support.files import not_a_file
-from glsl_infer.support.memory import trim_heap
+from glsl_infer.support.memory import no_collection, permanent_objects, trim_heap
 from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
@@ -77,8 +77,9 @@ def export(
     except InputError as error:
         problems.append(error)
     progress("loading the model")
-    survey = _survey(model, io_options, problems)
-    gc.collect()  # frees the framework's copy of all weights
+    with no_collection():
+        survey = _survey(model, io_options, problems)
+        gc.collect()  # frees the framework's copy of all weights
     trim_heap()
     graph, optimized = survey.graph if survey is not None else None, None
     if survey is not None and graph is not None:
@@ -110,7 +111,8 @@ def export(
         raise together(problems)
     numbered = classes_of(optimized) if labels is None else 0
     names = names or tuple(map(str, range(numbered)))
-    built = from_optimized(optimized, names, options=options, calibration=samples, progress=progress)
+    with permanent_objects():
+        built = from_optimized(optimized, names, options=options, calibration=samples, progress=progress)
     progress("comparing with the float network")
     reports = [report(part.program, part.bundle, part.prepared, part.images) for part in built.gpu]
     result = merge_reports(reports, part_reports(built)) if built.parts else reports[0]

@@ -114,9 +114,13 @@ def worst(
 
 
 def stored_inputs(bundle: Bundle, layer: str, rng: np.random.Generator) -> list[NDArray[np.float64]]:
-    """Return random inputs of a layer, as their textures can store them: any byte, or any 16-bit value."""
+    """Return random inputs of a layer, as their textures can store them: any byte, or any 16-bit value.
+
+    Gates of a convolution are from 0 to 1.
+    """
     inputs: dict[str, NDArray[np.float64]] = {}
-    names = bundle.graph.by_name[layer].inputs
+    node = bundle.graph.by_name[layer]
+    names = node.inputs
     for name in names:
         value = bundle.values[name]
         if isinstance(value, FeatureMap):
@@ -126,4 +130,6 @@ def stored_inputs(bundle: Bundle, layer: str, rng: np.random.Generator) -> list[
             inputs[name] = value.scale_of * (integers / 256.0 - value.zero_of) / 255.0
         else:
             inputs[name] = rng.integers(-32768, 32768, shape_of(value)) * (value.scale / 256.0)
+            if node.op == "gated_convolution":
+                inputs[name] %= 1.0
     return [inputs[name] for name in names]

@@ -21,6 +21,7 @@ from glsl_infer.compiler.ranges import Calibration
 from glsl_infer.compiler.ranges.eight_bits import assign_ranges
 from glsl_infer.compiler.ranges.precision import possible_layers
 from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.conv2d import Conv2D
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program.layout import LAYOUTS, SixteenBitMap
 from glsl_infer.runtime.session import Session
@@ -285,7 +286,7 @@ def fine_rounding(bundle: Bundle, node: Node) -> float:
     Weights in a texture are bytes with 128 as 0, so intermediate sums are larger than the result. An NVIDIA H200
     fetches such a byte with an error in its last bit, which 24-bit biases make 5.3 steps; Mesa has less than 1.
     """
-    if not isinstance(bundle.values[node.name], SixteenBitMap) or node.op != "conv2d":
+    if not isinstance(bundle.values[node.name], SixteenBitMap) or not isinstance(ops.get(node.op), Conv2D):
         return 0.0
     layer = next(layer for layer in bundle.network.layers if layer.name == node.name)
     return 256.0 * rounding(bundle, node) + 6.0 * any(member.endswith(".rgba") for member in layer.members)

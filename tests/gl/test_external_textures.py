@@ -46,7 +46,7 @@ def test_the_same_result_as_of_a_texture(context: Context, session: Session, wid
             seen = session.input_pixels()
             np.testing.assert_array_equal(output, session.run(picture))
             np.testing.assert_array_equal(seen, session.input_pixels())
-    assert len(np.unique(seen)) > 2 or width * height < 4, "it is no empty picture"
+    assert len(np.unique(seen)) > 2 or width * height < 4, "the picture is not empty"
 
 
 def test_all_kinds_take_turns(context: Context, session: Session) -> None:

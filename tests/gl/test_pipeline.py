@@ -224,4 +224,4 @@ def test_a_fence_passes_when_the_gpu_does(context: Context) -> None:
         assert fence.passed()
         fence.sleep()
         fence.spin()
-    assert fence.passed(), "one that is closed keeps nobody waiting"
+    assert fence.passed(), "a closed fence does not block"

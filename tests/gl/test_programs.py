@@ -208,7 +208,7 @@ def test_all_programs_are_started_before_a_status_is_queried(context: Context, m
     count = len(bundle.manifest.programs)
     assert messages[: 1 + count] == ["allow", *["start"] * count]
     assert messages[-count:] == ["check"] * count
-    assert "texture" in messages[1 + count : -count], "what needs no program is made in between"
+    assert "texture" in messages[1 + count : -count], "textures are created while programs are compiled"
 
 
 @pytest.mark.drivers("all")

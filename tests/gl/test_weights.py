@@ -257,7 +257,7 @@ def test_uploaded_weights_are_released_and_read_again(
     bundles.write(streamed_bundle, path)
     whole = sum(map(len, streamed_bundle.members.values()))
     weights = sum(4 * texture.width * texture.height for texture in streamed_bundle.manifest.textures if texture.member)
-    assert weights > 2_000, "this is no texture of weights"
+    assert weights > 2_000, "the weights are in a texture"
     picture = np.random.default_rng(1).integers(0, 256, (4, 4, 3), np.uint8)
     with Session(streamed_bundle) as in_memory, Session(path) as session:
         assert np.array_equal(session.run(picture), in_memory.run(picture))

@@ -170,6 +170,29 @@ def test_a_saved_model_that_reads_files_is_not_run(tmp_path: Path) -> None:
         importers.survey(tmp_path / "saved")
 
 
+@pytest.mark.slow
+def test_the_default_signature_of_a_saved_model(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    class Two(tf.Module):  # type: ignore[misc, name-defined]
+        @tf.function(input_signature=[tf.TensorSpec((1, 4), tf.float32)])  # type: ignore[untyped-decorator]
+        def serve(self, x: Any) -> Any:
+            return 2.0 * x + 1.0
+
+        @tf.function(input_signature=[tf.TensorSpec((None, 7), tf.float32)])  # type: ignore[untyped-decorator]
+        def another(self, x: Any) -> Any:
+            return tf.sigmoid(x)
+
+    two = Two()
+    tf.saved_model.save(two, str(tmp_path / "two"), signatures={"another": two.another, "serving_default": two.serve})
+    graph = importers.survey(tmp_path / "two").whole()
+    values = np.arange(4.0, dtype=np.float32)
+    np.testing.assert_allclose(reference.run(graph, values, mode="float"), 2.0 * values + 1.0, rtol=0, atol=1e-6)
+    tf.saved_model.save(two, str(tmp_path / "without"))
+    with pytest.raises(InputError, match=r"a SavedModel without a signature.*signatures=FUNCTION"):
+        importers.survey(tmp_path / "without")
+
+
 def tfjs_of(name: str, folder: Path, *, quantized: bool = False) -> Path:
     """Return a model.json as TensorFlow's converter writes it for an .h5 file of Keras 2."""
     entries, data = [], b""

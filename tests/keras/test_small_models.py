@@ -44,7 +44,7 @@ def test_models_of_every_runner_exist() -> None:
 def test_a_model_exports_and_agrees_with_keras(name: str) -> None:
     exported = small_models.exported(name)
     assert not exported.refusal
-    assert exported.floats <= 1e-5, "the importer means something else than Keras"
+    assert exported.floats <= 1e-5, "the importer differs from Keras"
     assert exported.likeness >= LESS_LIKE.get(name, LEAST_LIKE), "8 bits lose too much"
 
 

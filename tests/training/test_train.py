@@ -216,7 +216,7 @@ def test_a_teacher_of_another_size(image_folder, still, tmp_path):
     assert run(image_folder, tmp_path / "run", *arguments) == 0
     model = keras.saving.load_model(tmp_path / "run" / "model.keras")
     x = np.random.default_rng(0).random((8, 17, 17, 3), np.float32)
-    assert (np.asarray(model(x)).argmax(axis=1) == 1).all(), "nothing but the teacher's opinion was learnt"
+    assert (np.asarray(model(x)).argmax(axis=1) == 1).all(), "only the teacher's outputs were learnt"
     assert history(tmp_path / "run")[-1]["loss"] < 0.5 * history(tmp_path / "run")[0]["loss"]
     assert all(np.array_equal(a, b) for a, b in zip(before, teacher.weights))
 

@@ -97,7 +97,7 @@ def test_large_weights_that_cancel_are_warned_of(factor: float, warned: bool) ->
         assert result[0].startswith("layer 'difference': a step in what it reads may be 4000 steps of its output")
         assert "train it with weight decay, or give more varied images with --images DIR" in result[0]
         (calibrated,) = amplification.warnings(gains, {}, calibrated=True)
-        assert calibrated.endswith("or calibrate with more varied images"), "nobody is told to do what was done"
+        assert calibrated.endswith("or calibrate with more varied images"), "a remedy in use is not repeated"
 
 
 def test_many_layers_with_large_gains_are_one_sentence() -> None:

@@ -89,7 +89,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "vector in no texture": (output_of("pool", texture="none"), "layer 'pool': its values do not fit texture"),
     "vector too long": (output_of("pool", length=65), "layer 'pool': its values do not fit texture"),
     "too many sums": (output_of("dense", columns=5), "layer 'dense': its values do not fit texture"),
-    "output that nothing draws": (
+    "output that no pass draws": (
         layer("pool", output=FixedPoint("dense.weights", 0, 2, 1.0)),
         "layer 'pool': nothing is drawn into texture 'dense.weights'",
     ),

@@ -55,9 +55,9 @@ def test_a_camera_that_is_unplugged_is_an_error_after_its_last_frame() -> None:
         raise RunError("unplugged")
 
     with Latest(frames()) as latest:
-        seen = []
+        indices = []
         with pytest.raises(RunError, match="unplugged"):
-            seen.extend(frame.index for frame in latest)
+            indices.extend(frame.index for frame in latest)
 
 
 def test_closing_gives_the_camera_back() -> None:

@@ -98,11 +98,11 @@ def test_the_unit_starts_a_valid_camera_command(here: Path, capsys: Capture, mon
     (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
     program, *arguments = line.split()
     assert program.endswith("/venv/bin/glsl-infer")
-    seen = []
-    monkeypatch.setattr(importlib.import_module("glsl_infer.cli.camera"), "run", seen.append)
+    started = []
+    monkeypatch.setattr(importlib.import_module("glsl_infer.cli.camera"), "run", started.append)
     assert main(arguments) == 0
-    assert (seen[0].source, seen[0].every, seen[0].top, seen[0].json) == ("picamera2", 3, 2, True)
-    assert seen[0].model.name == "tiny.glslnn"
+    assert (started[0].source, started[0].every, started[0].top, started[0].json) == ("picamera2", 3, 2, True)
+    assert started[0].model.name == "tiny.glslnn"
 
 
 def test_the_script_checks_and_copies(here: Path) -> None:
@@ -223,10 +223,10 @@ def started(unit: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the arguments of the command that a unit starts, as systemd splits them."""
     (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
     _, *words = [word.replace("%%", "%").replace("$$", "$") for word in shlex.split(line)]
-    seen: list[Any] = []
-    monkeypatch.setattr(importlib.import_module("glsl_infer.cli.camera"), "run", seen.append)
+    parsed: list[Any] = []
+    monkeypatch.setattr(importlib.import_module("glsl_infer.cli.camera"), "run", parsed.append)
     assert main(words) == 0
-    return seen[0]
+    return parsed[0]
 
 
 def test_a_task_of_the_package_with_its_models_and_program(

@@ -61,7 +61,7 @@ def test_the_modifier_is_every_plane_s() -> None:
     for index in range(3):
         halves = (result[f"DMA_BUF_PLANE{index}_MODIFIER_{half}"] & 0xFFFFFFFF for half in ("HI", "LO"))
         assert list(halves) == [0x8123_4567, 0x89AB_CDEF]
-    assert named(replace(RGB, modifier=0))["DMA_BUF_PLANE0_MODIFIER_LO"] == 0, "linear is no missing modifier"
+    assert named(replace(RGB, modifier=0))["DMA_BUF_PLANE0_MODIFIER_LO"] == 0, "a linear modifier is not a missing one"
 
 
 @pytest.mark.parametrize(

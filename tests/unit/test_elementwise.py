@@ -213,8 +213,8 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     assert by_bound["dense"].by == "bound"
     assert by_bound["dense"].step > fixed_point.LARGEST_STEP
     assert by_bound["dense"].too_coarse
-    seen = pictures(rng, 8)
-    result = prepare(graph, Calibration(seen))
+    calibration_images = pictures(rng, 8)
+    result = prepare(graph, Calibration(calibration_images))
     prepared, calibrated = result.graph, {scale.layer: scale for scale in result.scales}
     assert calibrated["pool"].by == "bound"
     dense = calibrated["dense"]
@@ -222,7 +222,7 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     assert not dense.too_coarse
     assert dense.calibrated is not None
     assert 2 * dense.calibrated <= dense.scale * 128 < by_bound["dense"].scale * 128
-    largest = max(np.abs(reference.run(prepared, picture)).max() for picture in seen)
+    largest = max(np.abs(reference.run(prepared, picture)).max() for picture in calibration_images)
     assert largest <= dense.calibrated * 1.1
     names = {**dict.fromkeys(calibrated, 2.0**-6), "of another part": 1.0}
     stored = prepare(graph, Calibration(known=KnownRanges(scales=names))).scales
@@ -232,11 +232,11 @@ def test_calibration_replaces_bounds_that_are_too_wide() -> None:
 def test_each_calibration_image_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Layers with coarse bounds need all images and others the first few, but each image runs once."""
     rng = np.random.default_rng(7)
-    graph, seen, run = prepare(network(rng, 192, 5, weight=40.0)).graph, pictures(rng, 8), []
+    graph, calibration_images, run = prepare(network(rng, 192, 5, weight=40.0)).graph, pictures(rng, 8), []
     layers = reference.layers
     monkeypatch.setattr(reference, "layers", lambda *args, **options: run.append(options) or layers(*args, **options))
-    _, choices = fixed_point.assign_scales(graph, seen)
-    assert len(run) == len(seen)
+    _, choices = fixed_point.assign_scales(graph, calibration_images)
+    assert len(run) == len(calibration_images)
     assert {choice.layer for choice in choices if choice.calibrated is not None} == {"dense-products", "dense"}
     assert [len(options["wanted"]) for options in run] == [len(choices)] * fixed_point.FEW + [2] * 6
 

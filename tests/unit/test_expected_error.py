@@ -29,8 +29,8 @@ def observation(values: NDArray[np.float64]) -> Observation:
 def bounds(
     pictures: list[NDArray[np.float64]], low: float = -np.inf
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    seen = [observation(picture) for picture in pictures]
-    return least_error_range(seen, low, np.inf, common=False, equal=False).ends(pictures[0].shape[1])
+    observations = [observation(picture) for picture in pictures]
+    return least_error_range(observations, low, np.inf, common=False, equal=False).ends(pictures[0].shape[1])
 
 
 def test_a_range_covers_values_common_to_all_images() -> None:

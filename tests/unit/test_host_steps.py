@@ -129,7 +129,7 @@ def test_grey_pictures_that_fit_stay_as_they_are(shape: tuple[int, ...], tmp_pat
 
 
 def test_other_shapes_are_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "x.npz", x=np.zeros((2, 5), np.float32))
+    np.savez(tmp_path / "x.npz", x=np.zeros((3, 5), np.float32))
     with pytest.raises(InputError, match=r"x.npz: .* \(1, 5, 2\)"):
         samples(GRAPH, [tmp_path / "x.npz"])
 

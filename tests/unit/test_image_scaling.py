@@ -200,8 +200,10 @@ def slow_channel(values: list[list[int]], height: int, width: int) -> list[list[
 
 def slowly(pixels: Pixels, fit: str, height: int, width: int) -> Pixels:
     """Compute ``scaling.fit`` by definition, a pixel at a time."""
-    (left, top, wide, tall), (x, y, w, h) = slow_places(fit, pixels.shape[1], pixels.shape[0], width, height)
-    part = pixels[top : top + tall, left : left + wide].astype(int)
+    (left, top, window_width, window_height), (x, y, w, h) = slow_places(
+        fit, pixels.shape[1], pixels.shape[0], width, height
+    )
+    part = pixels[top : top + window_height, left : left + window_width].astype(int)
     whole = np.zeros((height, width, pixels.shape[2]), np.uint8)
     whole[..., 3:] = 255
     for channel in range(pixels.shape[2]):

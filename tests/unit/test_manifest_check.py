@@ -215,7 +215,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "vector too long": (expected("pool", length=65), "layer 'pool': its values do not fit texture"),
     "too many sums": (expected("dense", columns=5), "layer 'dense': its values do not fit texture"),
     "sums too long": (expected("dense", length=5), "layer 'dense': its values do not fit texture"),
-    "output that nothing draws": (
+    "output that no pass draws": (
         expected("pool", texture="dense.weights", length=2),
         "layer 'pool': nothing is drawn into texture 'dense.weights'",
     ),
@@ -235,7 +235,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
         more_inputs(Input("more", "numbers", vector("dense.weights"))),
         "input 'more': texture 'dense.weights' is of kind 'constant'",
     ),
-    "input texture of nobody": (more_textures("spare"), "texture 'spare' is of kind 'input', but belongs to no input"),
+    "texture of no input": (more_textures("spare"), "texture 'spare' is of kind 'input', but belongs to no input"),
     "picture on a colour": (texture("image", clear=(0, 0, 0, 1)), r"texture 'image' of a picture .* \[0, 0, 0, 0\]"),
     "picture too far right": (picture(views=(View("image", 5, 0),)), "input 'image': a view is outside its texture"),
     "picture too far down": (picture(views=(View("image", 0, 5),)), "input 'image': a view is outside its texture"),

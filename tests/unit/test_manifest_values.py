@@ -99,7 +99,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "unknown operator": (with_layer("peak", op="fft"), "layer 'peak': 'fft' is not an operator of bundles"),
     "operator of graphs": (with_layer("peak", op="softmax"), "layer 'peak': 'softmax' is not an operator of bundles"),
     "no operator": (with_layer("peak", op="operator"), "layer 'peak': 'operator' is not an operator of bundles"),
-    "weights out of nothing": (
+    "weights larger than their members": (
         with_layer("more", weights={"kernel": (1 << 20,) * 4}),
         "layer 'more': its weights do not fit into its members",
     ),

@@ -1,7 +1,8 @@
-"""The memory planner: shared textures and their tiles, and freed arrays."""
+"""The memory planner: shared textures and their tiles; freed arrays, and garbage collection."""
 
 from __future__ import annotations
 
+import gc
 import platform
 import subprocess
 import sys
@@ -37,6 +38,7 @@ from glsl_infer.program.layout import (
     concatenated_range,
 )
 from glsl_infer.program.placement import place
+from glsl_infer.support.memory import no_collection, permanent_objects
 
 
 @st.composite
@@ -392,3 +394,32 @@ def test_kept_memory_is_not_mapped_again() -> None:
     )
     faults = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert int(faults) < 20 * 100, "each new array has a page fault for each of its 512 pages"
+
+
+@pytest.fixture
+def unfrozen() -> Iterator[None]:
+    """Undo the freezing of conftest meanwhile."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("unfrozen")
+def test_objects_are_permanent_only_inside_the_context() -> None:
+    assert gc.get_freeze_count() == 0
+    with permanent_objects():
+        assert gc.get_freeze_count() > 0
+        with permanent_objects():
+            pass
+        assert gc.get_freeze_count() > 0, "those that a caller froze stay frozen"
+    assert gc.get_freeze_count() == 0
+
+
+def test_nothing_is_collected_inside_the_context() -> None:
+    with pytest.raises(KeyError), no_collection():
+        assert not gc.isenabled()
+        with no_collection():
+            pass
+        assert not gc.isenabled(), "a caller had disabled it"
+        raise KeyError
+    assert gc.isenabled()

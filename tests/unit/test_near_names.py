@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 from command_line import Capture, refused
+from tiny import tiny_graph
 
 import glsl_infer
 from glsl_infer import importers
 from glsl_infer.errors import BundleError, InputError, pip_install
-from glsl_infer.support.near_names import did_you_mean, nearest
+from glsl_infer.graph import Graph, Node
+from glsl_infer.importers.core.io_options import IoOptions, with_io_options
+from glsl_infer.support.near_names import choices, did_you_mean, nearest
 from glsl_infer.tasks import reading
 from glsl_infer.tools.get import catalogue
 
@@ -42,8 +45,38 @@ def test_misspelt_files(tmp_path: Path, capsys: Capture) -> None:
     message = refused(capsys, ["inspect", tmp_path / "trashnt.glslnn"])
     assert f"no such file (did you mean {tmp_path / 'trashnet.glslnn'}?)" in message
     assert f"(did you mean {tmp_path / 'photo.jpg'}?)" in refused(capsys, ["detect", tmp_path / "photos.jpg"])
+    assert f"(did you mean {tmp_path / 'trashnet.glslnn'}?)" in refused(
+        capsys, ["inspect", tmp_path / "trashnet.glsnn"]
+    )
     assert "did you mean" not in refused(capsys, ["inspect", tmp_path / "else.glslnn"])
     assert "did you mean" not in refused(capsys, ["inspect", tmp_path / "missing/trashnet.glslnn"])
+
+
+def test_a_message_lists_the_first_of_many_names() -> None:
+    many = [f"conv{number}" for number in range(60)]
+    options = IoOptions(ranges={"iamge": (0.0, 1.0)})
+    graph = Graph("many", [Node("image", "input", (), {"shape": (4, 4, 3)})], "image")
+    with pytest.raises(InputError, match=r"no such name \(did you mean image\?\); it has image$"):
+        with_io_options(graph, options)
+    assert choices(many) == ", ".join(many[:10]) + " and 50 more"
+    assert choices(iter(many[:10])) == ", ".join(many[:10])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            IoOptions(purposes={"": "clases"}),
+            "--purpose softmax=clases (did you mean classes?); choose one of classes, ",
+        ),
+        (IoOptions(fits={"": "strech"}), "--fit image=strech (did you mean stretch?); choose one of center-square, "),
+        (IoOptions(fits={"": "zzz"}), "--fit image=zzz; choose one of center-square, "),
+    ],
+)
+def test_misspelt_values_of_options(options: IoOptions, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        with_io_options(tiny_graph(), options)
+    assert str(caught.value).startswith(message)
 
 
 def test_other_spellings_of_tasks() -> None:

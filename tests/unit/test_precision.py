@@ -21,7 +21,7 @@ from glsl_infer.program.layout import FeatureMap, SixteenBitMap
 RNG = np.random.default_rng(5)
 PICTURES = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(2)]
 MANY = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(40)]
-"""Enough images for ranges in 16 bits to need no more headroom than those in 8."""
+"""Enough images for ranges in 16 bits to need at most fourfold headroom."""
 
 
 def network(*outputs: GraphOutput, activation: str = "linear", more: tuple[Node, ...] = ()) -> Graph:
@@ -168,7 +168,7 @@ def test_invalid_precisions_are_refused() -> None:
 
 
 def test_the_reference_rounds_to_the_finer_steps() -> None:
-    """A 16-bit step is 1/256 of an 8-bit step, of a range up to 2.25 times as wide."""
+    """A 16-bit step is 1/256 of an 8-bit step, of a range up to six times as wide."""
     graph = network(GraphOutput("boxes", ("head",), purpose="values"))
     floats = reference.run(graph, PICTURES[0], mode="float")
     errors = []
@@ -177,7 +177,7 @@ def test_the_reference_rounds_to_the_finer_steps() -> None:
         bundle = to_bundle(lower.to_program(prepared), ())
         assert (reference.run(bundle, PICTURES[0]) == reference.run(bundle.graph, PICTURES[0])).all()
         errors.append(float(np.abs(reference.run(prepared, PICTURES[0]) - floats).max()))
-    assert errors[1] < errors[0] / 64.0
+    assert errors[1] < errors[0] / 40.0
 
 
 def test_networks_without_values_as_outputs_stay_in_8_bits() -> None:

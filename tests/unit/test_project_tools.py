@@ -252,8 +252,8 @@ def test_numpy_accepts_the_variables_and_disables_the_features() -> None:
             text=True,
             check=True,
         )
-        seen = json.loads(done.stdout)
-        assert not any(seen[name] for name in variables.get("NPY_DISABLE_CPU_FEATURES", "").split())
+        features = json.loads(done.stdout)
+        assert not any(features[name] for name in variables.get("NPY_DISABLE_CPU_FEATURES", "").split())
         assert done.stderr == ""
 
 

@@ -55,8 +55,8 @@ def test_common_is_one_zero_point_and_equal_one_range(ends) -> None:
 @given(ENDS)
 def test_the_narrowest_channel_has_a_share_of_the_widest(ends) -> None:
     low, high, covering = chosen(ends, False, False)
-    seen = np.maximum(high, 0) - np.minimum(low, 0)
-    assert min(covering.scales) >= (1 - 1e-6) * NARROWEST * seen.max()
+    spans = np.maximum(high, 0) - np.minimum(low, 0)
+    assert min(covering.scales) >= (1 - 1e-6) * NARROWEST * spans.max()
 
 
 @pytest.mark.parametrize(

@@ -27,18 +27,18 @@ def by_definition(
     x: np.ndarray, kernel: np.ndarray, strides: tuple[int, int], groups: int, dilations: tuple[int, int] = (1, 1)
 ) -> np.ndarray:
     kernel_height, kernel_width, group_channels, filters = kernel.shape
-    down, right = dilations
-    high, broad = (kernel_height - 1) * down + 1, (kernel_width - 1) * right + 1
-    height = (x.shape[0] - high) // strides[0] + 1
-    width = (x.shape[1] - broad) // strides[1] + 1
+    row_step, column_step = dilations
+    window_height, window_width = (kernel_height - 1) * row_step + 1, (kernel_width - 1) * column_step + 1
+    height = (x.shape[0] - window_height) // strides[0] + 1
+    width = (x.shape[1] - window_width) // strides[1] + 1
     out = np.zeros((height, width, filters))
     for row in range(height):
         for column in range(width):
             for filter_index in range(filters):
                 first = filter_index // (filters // groups) * group_channels
                 window = x[
-                    row * strides[0] : row * strides[0] + high : down,
-                    column * strides[1] : column * strides[1] + broad : right,
+                    row * strides[0] : row * strides[0] + window_height : row_step,
+                    column * strides[1] : column * strides[1] + window_width : column_step,
                     first : first + group_channels,
                 ]
                 out[row, column, filter_index] = (window * kernel[..., filter_index]).sum()
@@ -164,10 +164,10 @@ def test_pooling(sides, pool, strides, padding, dtype) -> None:
     for row in range(height):
         for column in range(width):
             y, z = row * strides[0] - top, column * strides[1] - left
-            seen = x[max(y, 0) : y + pool[0], max(z, 0) : z + pool[1]].reshape(-1, 2)
-            assert len(seen)
-            largest[row, column], mean[row, column] = seen.max(axis=0), seen.mean(axis=0)
-            root[row, column] = np.sqrt((seen**2).mean(axis=0))
+            window = x[max(y, 0) : y + pool[0], max(z, 0) : z + pool[1]].reshape(-1, 2)
+            assert len(window)
+            largest[row, column], mean[row, column] = window.max(axis=0), window.mean(axis=0)
+            root[row, column] = np.sqrt((window**2).mean(axis=0))
     np.testing.assert_array_equal(run("max_pool", x, **attrs), largest)
     np.testing.assert_allclose(run("average_pool", x, **attrs), mean, atol=1e-6)
     np.testing.assert_allclose(run("l2_pool", x, **attrs), root, atol=1e-6)

@@ -106,6 +106,6 @@ def test_bits_go_to_layers_of_confident_detections(monkeypatch: pytest.MonkeyPat
         errors = {row.layer: row.error for row in spent.layers}
         return errors["near"] / errors["far"]
 
-    seen = nearer()
+    error = nearer()
     monkeypatch.setattr(rounded_runs, "scores_of", lambda _: {})
-    assert seen > 2.0 * nearer()
+    assert error > 2.0 * nearer()

@@ -250,3 +250,20 @@ def test_all_maps_in_16_bits_can_be_cheaper_than_some(time: float, stored: bool)
     chosen, spent = sensitivity.spend(ranged, {}, samples, Limits(0.0, share=0.12), counted, badness)
     assert {name for name, choice in chosen.items() if choice is not None} == (set(layers) if stored else set())
     assert spent.times == (2.1 if stored else 1.0)
+
+
+@pytest.mark.parametrize(("time", "stored"), [(1.0, True), (1.1, False)])
+def test_all_maps_in_16_bits_need_no_gain_if_a_frame_is_not_slower(time: float, stored: bool) -> None:
+    """A layer with coarse steps must have 8 bits, so that all others change the outputs by less than 2 %."""
+    ranged = prepare(GRAPH, Calibration(PICTURES)).graph
+    samples = [(picture, Fold()) for picture in PICTURES]
+    others = precision.possible_layers(ranged).keys() - {"third"}
+    coarse = ranged.by_name["third"].with_attrs(scales=(40.0 * ranged.by_name["third"].attrs["scales"][0],))
+    ranged = ranged.rebuilt([coarse if node.name == "third" else node for node in ranged.nodes])
+
+    def counted(graph: Graph) -> CostRatios:
+        count = sum(graph.by_name[name].attrs["bits"] == 16 for name in others)
+        return CostRatios(2.1, 1.0, time) if count == len(others) else CostRatios(1.0 + 2.0 * count, 1.0, 1.0)
+
+    chosen, _ = sensitivity.spend(ranged, {"third": None}, samples, Limits(0.0, share=0.12), counted, lambda _: 5.0)
+    assert {name for name, choice in chosen.items() if choice is not None} == (others if stored else set())

@@ -164,6 +164,9 @@ class TwoTextures:
     def bind(self, node: Node, **roles: Sequence[Read]) -> Binding:
         return Binding(node.name, TEXTURES, **roles)
 
+    def gate(self, node: Node) -> None:
+        return None
+
     def texel(self, texture: str) -> tuple[float, float]:
         return 1.0 / TEXTURES[texture].width, 1.0 / TEXTURES[texture].height
 

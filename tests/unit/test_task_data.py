@@ -247,10 +247,10 @@ def plain_suppress(
     boxes: list[list[float]], scores: list[float], overlap: float, most: int, weighted: bool
 ) -> list[tuple[list[float], float]]:
     def shared(a: list[float], b: list[float]) -> float:
-        wide = max(0.0, min(a[2], b[2]) - max(a[0], b[0]))
-        high = max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
-        area = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - wide * high
-        return wide * high / area
+        width = max(0.0, min(a[2], b[2]) - max(a[0], b[0]))
+        height = max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+        area = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - width * height
+        return width * height / area
 
     left = sorted(range(len(boxes)), key=lambda index: -scores[index])
     indices = []

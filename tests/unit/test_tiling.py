@@ -203,7 +203,7 @@ def test_the_field_has_the_outputs_that_a_changed_pixel_affects(nodes: list[Node
     assert result == expected
     picture = RNG.integers(60, 200, (SIZE, SIZE, 3), np.uint8)
     factor = len(reference.run(graph, picture, mode="float")) // SIZE
-    seen = 0
+    farthest = 0
     for at in range(10, 10 + result.step):
         changed = picture.copy()
         changed[at, at] += 50
@@ -211,9 +211,9 @@ def test_the_field_has_the_outputs_that_a_changed_pixel_affects(nodes: list[Node
             reference.run(graph, changed, mode="float") != reference.run(graph, picture, mode="float")
         )
         distances = [abs(pixel // factor - at) for pixel in (*rows, *columns)]
-        seen = max(seen, *distances)
-    assert seen <= result.pixels
-    assert seen >= expected.pixels - (result.step > 1), "it looks less far"
+        farthest = max(farthest, *distances)
+    assert farthest <= result.pixels
+    assert farthest >= expected.pixels - (result.step > 1), "it looks less far"
 
 
 def test_layers_that_read_the_entire_image_have_no_field() -> None:

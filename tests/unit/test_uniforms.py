@@ -129,7 +129,7 @@ def test_a_row_for_each_array() -> None:
     assert rows.values is not None
     height, width, _ = rows.values.shape
     assert rows.values.dtype == np.float32
-    seen = set()
+    used_rows = set()
     for before, after in zip(bundle.manifest.passes, rows.bundle.manifest.passes):
         value = before.uniforms.get("weights")
         if value is None:
@@ -143,8 +143,8 @@ def test_a_row_for_each_array() -> None:
         row_values = rows.values[row].reshape(-1)
         np.testing.assert_array_equal(row_values[: value.count], expected)
         assert not row_values[value.count :].any()
-        seen.add(row)
-    assert seen == set(range(height))
+        used_rows.add(row)
+    assert used_rows == set(range(height))
     assert width == max(program.uniforms.get("weights", 0) for program in bundle.manifest.programs) // 4
 
 

@@ -121,8 +121,8 @@ def test_auto_spends_until_the_outputs_are_of_use() -> None:
 def test_images_that_chose_the_ranges_show_no_clipping() -> None:
     """An error measured on the calibration images shows no clipping, so it does not predict other images."""
     prepared, held_out = exported(clipping(), images(60, 60, 255), "8")
-    seen = unseen.of_graph(prepared.graph, images(60, 60, 255), 0).errors(unseen.OnGpu(prepared.graph, ()))
-    assert not seen.held_out and seen.worst.clipped < 0.1 * held_out.worst.clipped
+    without_held_out = unseen.of_graph(prepared.graph, images(60, 60, 255), 0).errors(unseen.OnGpu(prepared.graph, ()))
+    assert not without_held_out.held_out and without_held_out.worst.clipped < 0.1 * held_out.worst.clipped
 
 
 def with_error(error: float) -> UnseenError:

@@ -63,7 +63,7 @@ def _with_range(low: float, high: float) -> Graph:
 
 
 @given(st.floats(-3.0, 3.0), st.floats(0.01, 300.0))
-def test_the_range_of_the_export_is_found_under_what_was_folded_into_it(low: float, width: float) -> None:
+def test_ranges_of_the_export_apply_to_folded_layers(low: float, width: float) -> None:
     (exported,) = optimize.optimize(_with_range(low, low + width)).inputs
     scales, zeros = picture_range(exported)
     job = {"pictures": {"image": {"scales": np.float32(scales), "zeros": np.float32(zeros)}}, "input_ranges": {}}

@@ -138,8 +138,8 @@ def test_few_programs_get_no_advice(columns: int, array: int) -> None:
 
 @pytest.mark.parametrize("length, longer", [(216, LONG_ARRAY), (LONG_ARRAY, LONGEST_ARRAY), (LONGEST_ARRAY, None)])
 def test_too_many_constants_get_advice_on_longer_arrays(length: int, longer: int | None) -> None:
-    wide = LayerWeights("wide", 512, 49, 1152, LONGEST_ARRAY + 1, "too wide")
-    (choice,) = [choose(wide, "auto", None, length)]
+    layer = LayerWeights("wide", 512, 49, 1152, LONGEST_ARRAY + 1, "too wide")
+    (choice,) = [choose(layer, "auto", None, length)]
     assert choice.mode == "baked"
     assert longer_array([choice], length) == longer
     assert longer_array([replace(choice, slices=8)], length) is None

@@ -43,7 +43,7 @@ def test_outputs_move_less_than_by_the_nearest_weights_on_texels_never_seen(
     kernel = np.random.default_rng(1).normal(0.0, 1.0, shape).astype(np.float32)
     weights = columns.pack(kernel).astype(np.float64)
     lanes = 4 if columns.depthwise else 1
-    seen, other = Seen(columns.count, lanes, 900, 2), Seen(columns.count, lanes, 900, 3)
+    factors, other = Seen(columns.count, lanes, 900, 2), Seen(columns.count, lanes, 900, 3)
     step = np.abs(weights).max() / 20.0
 
     def error(whole: NDArray[np.int64]) -> float:
@@ -52,7 +52,7 @@ def test_outputs_move_less_than_by_the_nearest_weights_on_texels_never_seen(
         )
         return float(np.sqrt((differences**2).mean()))
 
-    together = weight_rounding.rounded(weights / step, 20, columns=columns, column_factors=seen)
+    together = weight_rounding.rounded(weights / step, 20, columns=columns, column_factors=factors)
     assert not together[~columns.used].any()
     assert np.abs(together).max() <= 20
     nearest = np.rint(weights / step).astype(np.int64)
@@ -72,13 +72,13 @@ def test_biases_compensate_the_mean_of_the_rounding() -> None:
     columns = columns_of((1, 1, 12, 8), 1)
     rng = np.random.default_rng(5)
     weights, bias = rng.normal(0.0, 0.1, (2, 12, 4)), rng.normal(0.0, 0.1, (2, 4))
-    seen = Seen(12, 1, 400, 6)
+    factors = Seen(12, 1, 400, 6)
     stored = weight_bytes.pack(
         Constants(weights, bias),
-        lambda numbers, most: weight_rounding.rounded(numbers, most, columns=columns, column_factors=seen),
-        lambda added: weight_rounding.output_shift(added, columns=columns, column_factors=seen),
+        lambda numbers, most: weight_rounding.rounded(numbers, most, columns=columns, column_factors=factors),
+        lambda added: weight_rounding.output_shift(added, columns=columns, column_factors=factors),
     ).unpack()
-    means = seen.values.mean(axis=1)
+    means = factors.values.mean(axis=1)
     error = (means * (stored.weights - weights)).sum(axis=1) + stored.bias - bias
     assert np.abs(error).max() < 1e-6
 

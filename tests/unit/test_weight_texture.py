@@ -151,8 +151,8 @@ def test_the_noise_equals_the_rounding_error_of_full_texels() -> None:
     actual = constants_of_bytes(3, 64, 300, factor=False)
     stored = weight_bytes.pack(actual).unpack()
     signs = np.random.default_rng(4).choice([-1.0, 1.0], (1, 300, 1))
-    seen = 255.0 * ((stored.weights - actual.weights) * signs).sum(axis=1).ravel()
-    assert np.sqrt((seen**2).mean()) == pytest.approx(weight_bytes.noise(actual.weights, actual.bias), rel=0.25)
+    error = 255.0 * ((stored.weights - actual.weights) * signs).sum(axis=1).ravel()
+    assert np.sqrt((error**2).mean()) == pytest.approx(weight_bytes.noise(actual.weights, actual.bias), rel=0.25)
 
 
 def test_zeros_stay_zero_in_bytes() -> None:

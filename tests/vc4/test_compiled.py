@@ -14,7 +14,7 @@ import pixel_budget
 import pytest
 from graphs import classifier, conv_node, dense_node, input_node, pool_node
 from on_driver import lines_of
-from pixel_budget import exceeding, of_model, of_networks
+from pixel_budget import counts_of_model, counts_of_networks, exceeding
 
 from glsl_infer import bundle
 from glsl_infer import bundle as bundles
@@ -301,7 +301,7 @@ def test_the_budget_is_kept() -> None:
 
 
 MODELS = sorted((pixel_budget.ROOT / "models").glob("*.glslnn"))
-ASKED = "if that is meant, run python scripts/vc4/pixel_budget.py --write and commit tests/vc4/pixels.json with it"
+ADVICE = "if that is meant, run python scripts/vc4/pixel_budget.py --write and commit tests/vc4/pixels.json with it"
 
 MOST_MEAN = 0.002
 """Largest mean error of a layer, in stored steps."""
@@ -317,7 +317,7 @@ def test_differences_of_the_models_are_within_the_budget(
     stored: Any, compared: Callable[[Path], tuple[Pixels, ...]], path: Path
 ) -> None:
     drawn = compared(path)
-    assert list(exceeding(stored["models"][path.stem], of_model(drawn))) == [], ASKED
+    assert list(exceeding(stored["models"][path.stem], counts_of_model(drawn))) == [], ADVICE
     assert [layer.layer for layer in drawn[0].layers if layer.values > 5000 and abs(layer.mean) > MOST_MEAN] == []
 
 
@@ -329,7 +329,7 @@ def test_other_compilers_draw_the_same(stored: Any, drivers: tuple[Driver, ...],
     """
     for driver in drivers[1:]:
         drawn = compare(pixel_budget.ROOT / f"models/{name}.glslnn", executors.find(driver))
-        assert list(exceeding(stored["models"][name], of_model(drawn))) == [], driver.version
+        assert list(exceeding(stored["models"][name], counts_of_model(drawn))) == [], driver.version
 
 
 @pytest.mark.parametrize("name", [path.stem for path in MODELS if "x22" in path.stem])
@@ -345,10 +345,10 @@ def test_cuts_cost_about_twice_the_bytes(stored: Any, name: str) -> None:
 def test_random_networks_of_every_operator(stored: Any, executor: Executor) -> None:
     """Random networks of two seeds stay within the budget; the script draws the other seeds."""
     assert len(stored["networks"]) >= 200
-    networks = of_networks([1, 3], executor)
+    networks = counts_of_networks([1, 3], executor)
     assert len(networks) >= 34
     for name, counts in networks.items():
-        assert list(exceeding(stored["networks"][name], counts)) == [], f"{name}: {ASKED}"
+        assert list(exceeding(stored["networks"][name], counts)) == [], f"{name}: {ADVICE}"
 
 
 def test_differences_beyond_chance_are_reported() -> None:

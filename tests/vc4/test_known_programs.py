@@ -60,7 +60,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-def test_the_second_export_compiles_nothing(
+def test_the_second_export_uses_cached_programs(
     bundle: Bundle, driver: Driver, first: Checked, cache: Path, jobs: list[str]
 ) -> None:
     assert first[0].driver and all(check.verified for check in first[0].layers)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from graphs import PLS, classifier, conv_node, input_node
+from graphs import PLS, classifier, conv_node, dense_node, input_node, pool_node
 from pairwise import each_of, pairs_of
 
 from glsl_infer import bundle as bundles
@@ -325,6 +325,43 @@ def test_a_residual_of_a_16_bit_map(
     nodes = layer(7, channels, (1, 1), residual=True)
     result = compiled(nodes, weights="texture", precision="8", precision_for={"layer": 16}, memory="naive")
     assert result.has_two_threads("texture")
+
+
+@pytest.mark.sampled(6)
+@pairs_of(
+    ("channels", [4, 28, 32, 64, 96, 128]),
+    ("feed, stored", [(8, 8), (8, 16), (16, 8), (16, 16)]),
+    ("weights, weight_bits", [("texture", "auto"), ("texture", "16"), ("uniform", "auto")]),
+    ("size, residual", [(4, False), (7, True), (9, True), (16, False)]),
+)
+def test_gates_of_all_slices(
+    compiled: Compile,
+    limit: Limit,
+    channels: int,
+    feed: int,
+    stored: int,
+    weights: str,
+    weight_bits: str,
+    size: int,
+    residual: bool,
+) -> None:
+    """Convolutions that multiply each texel by gates compile with two threads, with weights of 16 bits in uniforms."""
+    limit(*ANY_NOISE)
+    rng, filters = np.random.default_rng(3), 24
+    nodes = layer(size, channels, (1, 1), filters=filters)
+    gates = [
+        pool_node("mean", "feed"),
+        dense_node(rng, "gates", "mean", channels, channels, activation="sigmoid"),
+        Node("product", "binary", ("feed", "gates"), {"operation": "multiply"}),
+        conv_node(rng, "side", ("image",), 3, filters),
+    ]
+    inputs = ("product", "side") if residual else ("product",)
+    nodes = [*nodes[:2], *gates, replace(nodes[2], inputs=inputs)]
+    options = {"weights": weights, "weight_bits": weight_bits, "precision": "8"}
+    result = compiled(nodes, images=2, precision_for={"feed": feed, "layer": stored}, **options)
+    assert result.bundle.graph.by_name["layer"].op == "gated_convolution"
+    assert result.has_two_threads()
+    assert weight_bits == "16" or result.mode == weights
 
 
 @pytest.mark.sampled(10)

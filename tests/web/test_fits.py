@@ -144,7 +144,7 @@ def noise(width: int, height: int, channels: int = 3) -> Image.Image:
     return Image.fromarray(rough)
 
 
-def seen(page: Page, site: Site, picture: bytes, kind: str = "file") -> np.ndarray:
+def input_texels(page: Page, site: Site, picture: bytes, kind: str = "file") -> np.ndarray:
     """Return the network's input for a picture: RGBA texels, (129, 129, 4)."""
     site.files["/picture"] = picture
     return np.array(page.evaluate(READ_INPUT, kind), np.uint8).reshape(SIZE, SIZE, 4)
@@ -173,7 +173,7 @@ def png(image: Image.Image, exif: Image.Exif | None = None) -> bytes:
 )
 def test_any_size_is_scaled_as_defined(page: Page, site: Site, size: tuple[int, int]) -> None:
     image = noise(*size)
-    result = seen(page, site, png(image))
+    result = input_texels(page, site, png(image))
     error = np.abs(result[..., :3].astype(int) - preprocess.load(image, SIZE))
     assert error.max() <= (0 if min(size) == SIZE else STEPS)
     assert (result[..., 3] == 255).all()
@@ -181,14 +181,14 @@ def test_any_size_is_scaled_as_defined(page: Page, site: Site, size: tuple[int, 
 
 def test_transparent_pictures_are_composited_over_white(page: Page, site: Site) -> None:
     image = noise(300, 200, 4)
-    error = np.abs(seen(page, site, png(image))[..., :3].astype(int) - preprocess.load(image, SIZE))
+    error = np.abs(input_texels(page, site, png(image))[..., :3].astype(int) - preprocess.load(image, SIZE))
     assert error.max() <= STEPS
 
 
 @pytest.mark.parametrize("kind", ["file", "bitmap", "element", "canvas", "pixels"])
 def test_every_kind_of_source_gives_the_same_picture(page: Page, site: Site, kind: str) -> None:
     image = noise(300, 260)
-    error = np.abs(seen(page, site, png(image), kind)[..., :3].astype(int) - preprocess.load(image, SIZE))
+    error = np.abs(input_texels(page, site, png(image), kind)[..., :3].astype(int) - preprocess.load(image, SIZE))
     assert error.max() <= STEPS
 
 
@@ -198,7 +198,7 @@ def test_a_photograph_is_made_upright(page: Page, site: Site) -> None:
     exif[0x0112] = 6
     with Image.open(io.BytesIO(png(image, exif))) as turned:
         expected = preprocess.load(turned, SIZE)
-    error = np.abs(seen(page, site, png(image, exif))[..., :3].astype(int) - expected)
+    error = np.abs(input_texels(page, site, png(image, exif))[..., :3].astype(int) - expected)
     assert error.max() <= STEPS
 
 

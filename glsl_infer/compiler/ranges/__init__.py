@@ -22,7 +22,12 @@ from glsl_infer.compiler.ranges.headroom import widen_ranges
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges, with_lowest
 from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
 from glsl_infer.compiler.ranges.request import Calibration, KnownRanges, Precision
-from glsl_infer.compiler.ranges.rewrites import dedupe_zero_maps, gated_sums, means_in_two_passes
+from glsl_infer.compiler.ranges.rewrites import (
+    dedupe_zero_maps,
+    gated_convolutions,
+    gated_sums,
+    means_in_two_passes,
+)
 from glsl_infer.compiler.ranges.sensitivity import (
     AUTO_NUMBERS,
     AUTO_SHARE,
@@ -135,7 +140,7 @@ def prepare(
 
     def drawn(precise: Graph) -> Graph:
         roomy, _ = widen_ranges(precise, wider, ())
-        narrow, _ = split_wide(_for_shaders(roomy, dense), target, before=parts)
+        narrow, _ = split_wide(_for_shaders(roomy, target, dense), target, before=parts)
         return dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0])
 
     if tolerance is not None or budget is not None:
@@ -158,7 +163,7 @@ def prepare(
         chosen, spent = spend(ranged, chosen, samples, limits, counted, badness)
     precise, fine = precision_of_layers.assign(ranged, chosen)
     precise, ranges = widen_ranges(precise, wider, ranges)
-    narrow, wide = split_wide(_for_shaders(precise, dense), target, before=parts)
+    narrow, wide = split_wide(_for_shaders(precise, target, dense), target, before=parts)
     if shorten is not None:
         narrow, more = shorten(dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0]))
         wide += more
@@ -183,8 +188,9 @@ def prepare(
     )
 
 
-def _for_shaders(graph: Graph, dense: dict[str, tuple[Node, list[Node]]]) -> Graph:
-    return split_dense(means_in_two_passes(gated_sums(carry_offset_in_alpha(graph))), dense)
+def _for_shaders(graph: Graph, target: Target, dense: dict[str, tuple[Node, list[Node]]]) -> Graph:
+    fused = gated_convolutions(gated_sums(carry_offset_in_alpha(graph)), target.layout)
+    return split_dense(means_in_two_passes(fused), dense)
 
 
 def _range_of(graph: Graph, layer: str) -> Range:

@@ -19,7 +19,7 @@ from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.purposes import IMAGE, MASK
 from glsl_infer.lowering.sixteen_bit import ONE_DRAW
 from glsl_infer.ops.operator import CopyOperator
-from glsl_infer.support.near_names import did_you_mean
+from glsl_infer.support.near_names import choices, did_you_mean
 
 PRECISIONS = AUTO, EIGHT, SIXTEEN = ("auto", "8", "16")
 """Choices of ``precision``: ``auto``, or 8 or 16 bits for all maps.
@@ -187,7 +187,7 @@ def require_known(graph: Graph, names: Mapping[str, int]) -> None:
     if unknown:
         wrong = ", ".join(f"'{name}'" for name in unknown)
         meant = did_you_mean(unknown[0], there)
-        raise InputError(f"no layer {wrong} has a precision to choose{meant}; there are: {', '.join(there)}")
+        raise InputError(f"no layer {wrong} has a precision to choose{meant}; there are: {choices(there)}")
 
 
 def _stores(graph: Graph, node: Node) -> bool:

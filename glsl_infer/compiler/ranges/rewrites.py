@@ -1,14 +1,20 @@
-"""Rewrites of graphs with ranges: products fused into sums, means in two passes, and merged maps of zeros."""
+"""Rewrites of graphs with ranges: fused products, means in two passes, and merged maps of zeros."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
 
+import numpy as np
+
 from glsl_infer import ops
 from glsl_infer.compiler.ranges.intervals import ranges_of
+from glsl_infer.compiler.ranges.wide import textures_of_maps
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
+from glsl_infer.lowering import weights_plan
+from glsl_infer.lowering.bindings import MAX_TEXTURES
+from glsl_infer.program.layout import slices_of
 
 
 def gated_sums(graph: Graph) -> Graph:
@@ -32,6 +38,67 @@ def gated_sums(graph: Graph) -> Graph:
 def _is_product(node: Node) -> bool:
     multiplies = ops.get(node.op).broadcasts and node.attrs.get("operation") == "multiply"
     return multiplies and node.activation == LINEAR
+
+
+MOST_GATED = 128
+"""Largest number of channels of a map whose gates a convolution fetches. A shader for a number that is no multiple of 4
+would need more registers than VideoCore IV has, with weights of 16 bits."""
+
+MOST_GATE_WORK = 6e6
+"""Largest number of instructions times pixels that gates add to a convolution of 8 bits. A Pi Zero takes 0.5 ms for
+them, and 0.5 to 0.8 ms for the job of a product."""
+
+LARGE = 1e9
+"""Largest number before an activation whose range is to be known."""
+
+
+def gated_convolutions(graph: Graph, layout: str) -> Graph:
+    """Return a graph with ranges in which 1x1 convolutions of a product with gates fetch the gates themselves.
+
+    The product then takes no job, and is not rounded.
+
+    Args:
+        graph: a graph with ranges.
+        layout: the layout of its textures.
+    """
+    products: dict[str, Node] = {}
+    for node in graph.nodes:
+        product = graph.by_name[node.inputs[0]] if ops.get(node.op).convolves else node
+        if product is node or not _is_product(product) or product.name in graph.output_layers:
+            continue
+        if len(graph.consumers[product.name]) == 1 and _reads_gates(graph, node, *_map_and_vector(graph, product)):
+            products[node.name] = product
+    if not products:
+        return graph
+    textures, changed = textures_of_maps(graph, layout), dict[str, Node]()
+    for name, product in products.items():
+        source, gates = _map_and_vector(graph, product)
+        inputs = (source, *graph.by_name[name].inputs[1:], gates)
+        if len(textures[source]) + len(inputs) <= MAX_TEXTURES:  # one texture for each other input, and the weights
+            changed[name] = replace(graph.by_name[name], op="gated_convolution", inputs=inputs)
+    gone = {products[name].name for name in changed}
+    return graph.rebuilt([changed.get(node.name, node) for node in graph.nodes if node.name not in gone])
+
+
+def _map_and_vector(graph: Graph, product: Node) -> tuple[str, str]:
+    """Return the inputs of a product, the map first if the other one is a vector."""
+    first, second = product.inputs
+    return (first, second) if len(graph.shapes[first]) >= len(graph.shapes[second]) else (second, first)
+
+
+def _reads_gates(graph: Graph, node: Node, source: str, gates: str) -> bool:
+    """Return whether a convolution can multiply a map by a vector, and takes less time than a separate product."""
+    shape, (height, width, filters) = graph.shapes[source], graph.shapes[node.name]
+    single_pixels = node.weights["kernel"].shape[:2] == (1, 1) and not any(node.attrs["padding"])
+    if not single_pixels or node.attrs["groups"] > 1 or graph.by_name[source].operator.is_input:
+        return False
+    if graph.shapes[gates] != shape[2:] or shape[2] > MOST_GATED or shape[2] % 4:
+        return False
+    if weights_plan.GATE * shape[2] * slices_of(filters) * height * width > MOST_GATE_WORK:
+        return False
+    with np.errstate(all="ignore"):
+        low, high = graph.by_name[gates].activation.range(np.array([-LARGE]), np.array([LARGE]))
+    return bool((low >= 0.0).all() and (high <= 1.0).all())
 
 
 MOST_IN_A_MEAN = 1024

@@ -322,25 +322,31 @@ class _Search:
         self._budget -= sum(self._milliseconds[member] for member in layers)
         self._share -= sum(self._shares[member] for member in layers)
 
-    def _store_all(self) -> None:
+    def _store_all(self) -> bool:
         """Store all layers in 16 bits, if a frame takes at most ``FAR_COST`` times as long.
 
         Work and draws of a layer differ in what they cost, and layers whose inputs have different bits take additional
         draws. So all layers together can be affordable when one more of them is not.
+
+        Returns:
+            Whether layers were stored, and a frame does not take longer than before.
         """
         left = [name for name in self._waiting if all(self.made.get(member, True) for member in self._groups[name])]
         new = list(dict.fromkeys(member for name in left for member in self._new(name)))
         if not new:
-            return
+            return False
+        faster = False
         if self._counted is not None:
             cost = self._counted(self._assigned({member: PrecisionChoice(member, BY_MEASURE) for member in new}))
             if cost.time > FAR_COST or _larger(cost) > FAR_DRAWS:
-                return
+                return False
+            faster = cost.time <= self._counted(self._assigned()).time
             self._costs = _larger(cost)
         elif not self._is_cheap(new):
-            return
+            return False
         self._store(new)
         self.found = self._measured()
+        return faster
 
     def buy_until_useful(self, badness: Callable[[Graph], float]) -> None:
         """Go on up to ``FAR_COST`` in steps, while the outputs would have too large an error."""
@@ -356,11 +362,10 @@ class _Search:
             # One map alone can be without effect if values clip in others, or only in images that are not measured.
             for target, worth in ((LESS * self.found, FAR_WORTH), (0.0, FAR_WORTH), (0.0, 0.0)):
                 self._share, self._counts = self._share_left(FAR_COST - 1.0), MOST_COUNTS
-                if not worth:
-                    self._store_all()
+                share = 1.0 if not worth and self._store_all() else LEAST_GAIN
                 self.buy(target, (FAR_COST, FAR_DRAWS), worth)
                 then = badness(self._assigned())
-                if then <= LEAST_GAIN * bad or self.found <= LEAST_GAIN * before[1]:
+                if then <= share * bad or self.found <= share * before[1]:
                     break
                 self.made, self.found, self._costs = dict(before[0]), *before[1:]
             else:  # values clip in 16 bits as well

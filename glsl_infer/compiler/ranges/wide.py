@@ -101,7 +101,7 @@ def split_wide(
         if not reason and columns.slots + len(node.inputs) - 1 <= MAX_TEXTURES and columns.count <= uniform_vectors:
             nodes.append(node)  # each slice can have a texture of its own
             continue
-        textures = _textures(graph, target.layout) if textures is None else textures
+        textures = textures_of_maps(graph, target.layout) if textures is None else textures
         bound = min(columns.slots, len(textures[node.inputs[0]]))
         block = _block(columns, bound, uniform_vectors)
         bound += len(node.inputs) - 1
@@ -187,7 +187,7 @@ def _block(columns: Columns, textures: int, uniform_vectors: int) -> int:
     return max(1, min(most, longest // columns.taps_per_slot))
 
 
-def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
+def textures_of_maps(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
     """Return the textures of the slices of each 8-bit feature map, as distinct names."""
     around, ranges = gutters(graph), ranges_of(graph)
     textures: dict[str, frozenset[str]] = {}

@@ -13,7 +13,7 @@ from typing import Any
 
 from glsl_infer.errors import InputError, MissingExtraError, pip_install
 from glsl_infer.support import llvm_clash
-from glsl_infer.support.memory import permanent_objects
+from glsl_infer.support.memory import no_collection
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def keras() -> Any:
     if not llvm_clash.tensorflow_loaded() and llvm_clash.mesa_llvm_loaded() and backend == "tensorflow":
         raise InputError(llvm_clash.ADVICE)
     try:
-        with stderr_silenced(), permanent_objects():
+        with stderr_silenced(), no_collection():
             import keras as installed
 
             from glsl_infer.importers.keras import layers, tensorflow_calls  # noqa: F401

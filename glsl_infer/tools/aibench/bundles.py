@@ -60,7 +60,7 @@ def check_size(bundle: Bundle, test: Test, quick: bool) -> None:
     width, height = size_of(test, quick)
     read = [(entry.width, entry.height) for entry in bundle.manifest.inputs]
     if read != [(width, height)]:
-        sizes = ", ".join(f"{wide}x{high}" for wide, high in read)
+        sizes = ", ".join(f"{entry.width}x{entry.height}" for entry in bundle.manifest.inputs)
         raise RunError(
             f"{bundle.path} reads {sizes}, and the test's images have {width}x{height}: another network; delete it, "
             f"or put {test.network}'s bundle in its place"

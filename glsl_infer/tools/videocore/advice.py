@@ -26,7 +26,9 @@ MOST_LAYERS = 3
 SLOW = 0.05
 """Share of a frame from which a layer gets advice for the network's author."""
 
-CHANNELS = frozenset({"conv2d", "convolution_products", "convolution_sum", "dense", "dense_products"})
+CHANNELS = frozenset(
+    {"conv2d", "convolution_products", "convolution_sum", "dense", "dense_products", "gated_convolution"}
+)
 """Operators whose cost is proportional to their output channels."""
 
 

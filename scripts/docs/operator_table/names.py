@@ -27,6 +27,7 @@ PARTS_OF_OTHERS = (
     "dense_at_once",
     "dense_products",
     "dense_sum",
+    "gated_convolution",
     "gated_sum",
     "input",
     "input_fixed",

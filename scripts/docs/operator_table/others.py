@@ -47,8 +47,16 @@ def export(folder: Path) -> list[Path]:
         Node("sum", "add", ("product", "stem")),
     ]
     constants = constant_map("constants", rng.uniform(0.0, 1.0, (SIZE, SIZE, CHANNELS)))
+    squeeze = [
+        gated[0],
+        Node("sigmoid", "activation", ("mean",), {"function": "sigmoid"}),
+        Node("gate", "reshape", ("sigmoid",), {"shape": (1, 1, CHANNELS)}),
+        gated[2],
+        _convolution(rng, "end", "product", CHANNELS, CHANNELS, size=1),
+    ]
     networks.append(("gated-sum", [stem, *gated], "atlas"))
     networks.append(("constants", [stem, constants, Node("sum", "add", ("stem", "constants"))], "atlas"))
+    networks.append(("gated-convolution", [stem, *squeeze], "atlas"))
     paths = []
     for name, body, layout in (*networks, ("partial-sums", wide, "planar")):
         path = folder / f"{name}.glslnn"
@@ -59,7 +67,7 @@ def export(folder: Path) -> list[Path]:
     return paths
 
 
-def _convolution(rng: np.random.Generator, name: str, source: str, channels: int, filters: int) -> Node:
-    kernel = rng.normal(0.0, 0.4, (3, 3, channels, filters)).astype(np.float32)
+def _convolution(rng: np.random.Generator, name: str, source: str, channels: int, filters: int, size: int = 3) -> Node:
+    kernel = rng.normal(0.0, 0.4, (size, size, channels, filters)).astype(np.float32)
     weights = {"kernel": kernel, "bias": np.zeros(filters, np.float32)}
-    return Node(name, "conv2d", (source,), {"padding": (1, 1, 1, 1), "activation": "sigmoid"}, weights)
+    return Node(name, "conv2d", (source,), {"padding": (size // 2,) * 4, "activation": "sigmoid"}, weights)
