@@ -138,9 +138,9 @@ def prepare(
     dense: dict[str, tuple[Node, list[Node]]] = {}
     parts: Parts = {}
 
-    def drawn(precise: Graph) -> Graph:
+    def drawn(precise: Graph, *, products: bool = False) -> Graph:
         roomy, _ = widen_ranges(precise, wider, ())
-        narrow, _ = split_wide(_for_shaders(roomy, target, dense), target, before=parts)
+        narrow, _ = split_wide(_for_shaders(roomy, target, dense, products=products), target, before=parts)
         return dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0])
 
     if tolerance is not None or budget is not None:
@@ -150,7 +150,8 @@ def prepare(
         enough = AUTO_NUMBERS if any(choice and choice.why == BY_RULE for choice in chosen.values()) else AUTO_TOLERANCE
         counted = None
         if plan is not None:
-            cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0]))
+            # The work that fetched gates save is available for precision.
+            cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0], products=True))
             counted = partial(_times, cost_8bit, plan, drawn, target.draw_cost)
         measured = runs = of_graph(ranged, pictures, len(folds), assigned.clipped).with_clipped()
 
@@ -188,8 +189,12 @@ def prepare(
     )
 
 
-def _for_shaders(graph: Graph, target: Target, dense: dict[str, tuple[Node, list[Node]]]) -> Graph:
-    fused = gated_convolutions(gated_sums(carry_offset_in_alpha(graph)), target.layout)
+def _for_shaders(
+    graph: Graph, target: Target, dense: dict[str, tuple[Node, list[Node]]], *, products: bool = False
+) -> Graph:
+    """Return a graph of operators with shaders; ``products`` keeps the products with gates that convolutions read."""
+    fused = gated_sums(carry_offset_in_alpha(graph))
+    fused = fused if products else gated_convolutions(fused, target.layout)
     return split_dense(means_in_two_passes(fused), dense)
 
 
