@@ -415,7 +415,7 @@ def test_objects_are_permanent_only_inside_the_context() -> None:
     assert gc.get_freeze_count() == 0
 
 
-def test_nothing_is_collected_inside_the_context() -> None:
+def test_garbage_is_not_collected_inside_the_context() -> None:
     with pytest.raises(KeyError), no_collection():
         assert not gc.isenabled()
         with no_collection():
