@@ -82,7 +82,11 @@ class TableFile:
             self._keep()
 
     def keep_for_good(self) -> str:
-        """Keep the rows, from another thread than the writing one, which does not continue; return their location."""
+        """Keep the rows before the process ends; return a message with their location, or "".
+
+        It runs in another thread than ``write``. The lock is not released, so the writing thread cannot continue. If a
+        write does not end within ``_PATIENCE``, the rows are kept without the lock.
+        """
         self._lock.acquire(timeout=_PATIENCE)
         return self._keep()
 

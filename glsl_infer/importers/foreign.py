@@ -12,8 +12,13 @@ from glsl_infer.importers.core import limits
 from glsl_infer.support.plain_text import first_of
 
 SUFFIXES = (".task",)
+"""File name extensions of containers: ZIP files of models."""
+
 MODEL = ".tflite"
+"""File name extension of the models in a container."""
+
 _MOST_LEVELS = 3
+"""Largest depth of containers inside a container."""
 
 
 def models_in(path: Path) -> tuple[str, ...]:
@@ -64,7 +69,7 @@ def model_at(path: Path) -> tuple[Path, bytes] | None:
         raise ModelError(f"{container}: {problem}; give one of them: {paths}")
     data = container.read_bytes()
     remaining = inside
-    while True:
+    while True:  # opens one level of nested containers at a time
         with _opened(data, container) as archive:
             member = next(name for name in archive.namelist() if remaining == name or remaining.startswith(f"{name}/"))
             data = archive.read(member)
@@ -117,9 +122,8 @@ _PADDLE = (
     "{stem}.pdmodel --params_filename {stem}.pdiparams --save_file {stem}.onnx"
 )
 _DARKNET = "a Darknet model; convert it to ONNX where it was trained"
-_NCNN = "an ncnn model; give the file that it was made from, such as .onnx"
-_COMPILED = "a model compiled for one kind of chip; give the file that it was made from, such as .onnx"
-_OPENVINO = "an OpenVINO model; give the file that it was made from, such as .onnx"
+_GIVE_SOURCE = "give the file that it was made from, such as .onnx"
+_COMPILED = f"a model compiled for one kind of chip; {_GIVE_SOURCE}"
 _PICKLED = "a file of Python objects; convert a scikit-learn model with skl2onnx, others by their own library"
 _ARCHIVE = "an archive; unpack it, and give the model inside"
 
@@ -134,15 +138,15 @@ _KINDS = {
     **dict.fromkeys((".caffemodel", ".prototxt"), _CAFFE),
     **dict.fromkeys((".pdmodel", ".pdiparams"), _PADDLE),
     **dict.fromkeys((".weights", ".cfg"), _DARKNET),
-    ".param": _NCNN,
+    ".param": f"an ncnn model; {_GIVE_SOURCE}",
     **dict.fromkeys((".engine", ".plan", ".trt", ".hef", ".kmodel", ".rknn", ".dlc", ".nb", ".blob"), _COMPILED),
-    **dict.fromkeys((".mnn",), _NCNN.replace("an ncnn", "an MNN")),
-    ".xml": _OPENVINO,
+    ".mnn": f"an MNN model; {_GIVE_SOURCE}",
+    ".xml": f"an OpenVINO model; {_GIVE_SOURCE}",
     **dict.fromkeys((".pkl", ".pickle", ".joblib"), _PICKLED),
     **dict.fromkeys((".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar"), _ARCHIVE),
     ".glslnn": "exported already; use it with glsl-infer classify, run or inspect",
 }
-"""Description of a file and how to convert it, by the file name extension."""
+"""Description of a file and how to convert it, by the file name extension. ``described`` fills in {name} and {stem}."""
 
 
 def is_known(path: Path) -> bool:

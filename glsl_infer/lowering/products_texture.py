@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 MOST_COLUMNS = weight_bytes.MOST_COLUMNS
-"""Largest number of columns. A partial sum has as many fetches and additions as a slice with 8-bit weights."""
-
+"""Largest number of columns of a block: that of 8-bit weights, whose slices have as many fetches and additions."""
 
 ROUNDING = 0.1
-"""Largest rounding error of sums of high bytes in 32-bit floats, in 16-bit steps. Measured stores exceeded their own
-half step by three times as much, which is 1/700 of an 8-bit step."""
+"""Largest estimated rounding error of a sum of high bytes in 32-bit floats, in 16-bit steps. The measured error of
+stored values exceeds the half step of rounding by up to three times this limit, which is 1/700 of an 8-bit step."""
 
 
 def untextured(columns: Columns, blocks: Sequence[range], textures: int, largest: float) -> str:
@@ -41,8 +40,8 @@ def untextured(columns: Columns, blocks: Sequence[range], textures: int, largest
     Args:
         columns: layout of the kernel's columns.
         blocks: slots of each partial sum.
-        textures: number of textures that a draw reads without them.
-        largest: largest weight, in units of the stored output.
+        textures: number of textures that a draw reads, without the texture of weights.
+        largest: largest magnitude of a weight, in units of the stored output.
     """
     most = max(width(columns, slots) for slots in blocks)
     if 256.0 * largest * most * 2.0**-24 > ROUNDING:
@@ -99,7 +98,7 @@ def draw(
         most = weights_plan.WINDOW_READS if columns.taps_per_slot > 1 else conv_draws.MOST_COORDINATES
         fetching = conv_draws.Fetching(common=False, in_order=True, most=most)
         block_draws = conv_draws.draws(node, build, columns, all_reads, slots, fetching)
-        texts: dict[int, str] = {}
+        fragments: dict[int, str] = {}  # draws with the same list of taps share a shader
         for number, entry in enumerate(block_draws):
             wait = "WAIT" if entry.by_tiles else ""
             lines = partial(_lines, wait=wait)
@@ -107,7 +106,7 @@ def draw(
             defines: dict[str, int | float | str] = {"ROW": entry.binding.coordinate("weights")}
             if loop is not None:
                 defines["HAS_LOOP"] = 1
-            cached = texts.get(id(entry.taps))
+            cached = fragments.get(id(entry.taps))
             fragment = cached or codegen.fragment(
                 "convolution_products_texture.frag",
                 includes=["fixed_point.glsl"],
@@ -119,7 +118,7 @@ def draw(
                 },
                 defines=defines,
             )
-            texts[id(entry.taps)] = fragment
+            fragments[id(entry.taps)] = fragment
             build.draw_tile(
                 node,
                 fragment,
@@ -132,7 +131,7 @@ def draw(
 
 
 def _lines(tap: Tap, wait: str) -> list[str]:
-    """Return the lines that fetch a texel and add its products."""
+    """Return the lines that fetch a texel, call ``begin`` with the sum of its lanes, and ``add`` for each lane."""
     lanes = [f"t.{product.lane}" for product in tap.products]
     return [*tap.lines("t", wait), f"begin({' + '.join(lanes)});", *(f"add({lane});" for lane in lanes)]
 

@@ -22,7 +22,7 @@ class ChannelView(ChannelGather, ViewOperator):
     """A ``channel_gather`` of entire slices of 4 channels; ``optimize.replace_by_shape`` inserts it."""
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
-        """Return the ranges of the selected channels. Zeros are bytes of 0."""
+        """Return the ranges of the selected channels. Zeros are stored as bytes of 0, so their zero point is 0."""
         ranges_of_channels, channels = super().range(node, shapes, ranges), node.attrs["channels"]
         if ZERO not in channels:
             return ranges_of_channels
@@ -32,8 +32,9 @@ class ChannelView(ChannelGather, ViewOperator):
     def passes(self, node: Node, build: Builder) -> None:
         """Select the input's views."""
         source, channels = build.feature_map(node.inputs[0]), node.attrs["channels"]
-        alpha = ZERO in channels and build.shows_alpha(source)
-        if alpha or not whole_slices(channels, source.channels):
+        # Zeros are the padding lanes of the last slice. In an image these have the alpha instead.
+        has_alpha = ZERO in channels and build.shows_alpha(source)
+        if has_alpha or not whole_slices(channels, source.channels):
             raise ModelError.layer(
                 node.name,
                 f"channels {channels} of {source.channels}, which are not whole slices of 4",

@@ -30,7 +30,7 @@ from glsl_infer.support.resources import default_model
 if TYPE_CHECKING:
     from glsl_infer.runtime.sandbox_mode import SandboxMode
 
-_HALF = 0.5
+_MAJORITY = 0.5
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def predictions(
     if none_rule is not None and not is_probable(output):
         logits = np.asarray(numbers, np.float64)
         extended = np.asarray(softmax(np.append(logits, none_rule.logit_of(logits))), np.float64)
-        if extended[-1] > _HALF:
+        if extended[-1] > _MAJORITY:
             return _ranked(extended, (*labels, NONE), {len(labels): -1})[:top]
     values = probabilities(numbers, output)
     ranked = _ranked(values, labels, {})

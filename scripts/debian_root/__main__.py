@@ -151,9 +151,9 @@ def build_base(folder: Path, suite: str) -> None:
     command += ["--skip=chroot/mount/sys"]  # a user namespace cannot mount it, and none of these packages reads it
     command += [f"--aptopt={line}" for line in settings if line.endswith(";")]
     command += [suite, str(base.unfinished), "-"]
-    done = subprocess.run(command, input=mirror.entry("deb", suite), text=True, check=False)
-    if done.returncode:
-        raise PackageError(f"mmdebstrap failed with {done.returncode}; {base.unfinished} is incomplete")
+    result = subprocess.run(command, input=mirror.entry("deb", suite), text=True, check=False)
+    if result.returncode:
+        raise PackageError(f"mmdebstrap failed with {result.returncode}; {base.unfinished} is incomplete")
     base.settle()
     base.finish(key)
 
@@ -167,15 +167,8 @@ def copy_checkout(root: Root, work: str, folders: tuple[str, ...]) -> None:
     """Replace the copy of the checkout in a root, except the folders filled by its commands."""
     target = root.path / work.lstrip("/")
     target.mkdir(parents=True, exist_ok=True)
-    old = [
-        "find",
-        ".",
-        "-mindepth",
-        "1",
-        *(f"-path ./{name} -prune -o" for name in folders),
-        "! -type d -exec rm -f {} +",
-    ]
-    subprocess.run(" ".join(old), shell=True, cwd=target, check=True)
+    kept = " ".join(f"-path ./{name} -prune -o" for name in folders)
+    subprocess.run(f"find . -mindepth 1 {kept} ! -type d -exec rm -f {{}} +", shell=True, cwd=target, check=True)
     files = subprocess.run(
         ["git", "-c", f"safe.directory={PROJECT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=PROJECT, capture_output=True, check=False,

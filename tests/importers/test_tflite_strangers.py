@@ -22,27 +22,28 @@ def reshaped(file: File, x: int, shape: tuple[int, ...], file_shape: tuple[int, 
 
 
 @pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize("first", [False, True])
-def test_a_matrix_for_each_row(first: bool, transposed: bool) -> None:
+@pytest.mark.parametrize("matrix_first", [False, True])
+def test_a_matrix_for_each_row(matrix_first: bool, transposed: bool) -> None:
     file = File(3)
     rows = reshaped(file, file.conv(file.input((1, 8, 6, 3)), 4), (1, 8, 6, 4))
     rows = reshaped(file, rows, (8, 6, 4))
-    weights = file.random(*((8, 5, 6) if first else (8, 4, 5)))
-    shape = (8, 5, 4) if first else (8, 6, 5)
+    weights = file.random(*((8, 5, 6) if matrix_first else (8, 4, 5)))
+    shape = (8, 5, 4) if matrix_first else (8, 6, 5)
     if transposed:
-        weights = file.random(*((8, 6, 5) if first else (8, 5, 4)))
-    adjoint = {"adjX": transposed and first, "adjY": transposed and not first}
-    product = file.op("BATCH_MATMUL", [weights, rows] if first else [rows, weights], shape, {"BatchMatMul": adjoint})
+        weights = file.random(*((8, 6, 5) if matrix_first else (8, 5, 4)))
+    adjoint = {"adjX": transposed and matrix_first, "adjY": transposed and not matrix_first}
+    factors = [weights, rows] if matrix_first else [rows, weights]
+    product = file.op("BATCH_MATMUL", factors, shape, {"BatchMatMul": adjoint})
     close(file.bytes([reshaped(file, product, (1, *shape))]), tolerance=2e-5)
 
 
-def test_windows_that_a_reshape_puts_into_a_batch_that_the_file_calls_1() -> None:
+def test_windows_in_an_unknown_batch() -> None:
     """Converters write 1 for an unknown batch, so (-1, 4, 3, 4) is stored as (1, 4, 3, 4)."""
     file = File(3)
     x = file.conv(file.input((1, 8, 6, 3)), 4)
-    five = reshaped(file, x, (-1, 2, 4, 2, 3, 4), (1, 2, 4, 2, 3, 4))
+    split = reshaped(file, x, (-1, 2, 4, 2, 3, 4), (1, 2, 4, 2, 3, 4))
     order = file.constant([0, 1, 3, 2, 4, 5], "i4")
-    parts = file.op("TRANSPOSE", [five, order], (1, 2, 2, 4, 3, 4), version=4)
+    parts = file.op("TRANSPOSE", [split, order], (1, 2, 2, 4, 3, 4), version=4)
     window = file.conv(reshaped(file, parts, (-1, 4, 3, 4), (1, 4, 3, 4)), 4)
     back = reshaped(file, window, (-1, 2, 2, 4, 3, 4), (1, 2, 2, 4, 3, 4))
     transposed = file.op("TRANSPOSE", [back, order], (1, 2, 4, 2, 3, 4), version=4)
@@ -66,9 +67,9 @@ def test_numbers_of_each_row_by_its_own_indices() -> None:
     x = reshaped(file, file.conv(file.input((1, 8, 6, 3)), 4), (1, 4, 48))
     best = [file.tensor((1, 4, 3)), file.tensor((1, 4, 3), "INT32")]
     file.several("TOPK_V2", [x, file.constant(3, "i4")], best, {"TopKV2": {}})
-    rows, places = reshaped(file, x, (-1, 48), (1, 48)), file.constant([-1, 3], "i4")
-    own = file.op("RESHAPE", [best[1], places], (1, 3), {"Reshape": {}}, type_="INT32")
-    output = file.op("GATHER", [rows, own], (1, 3), {"Gather": {"axis": 1, "batchDims": 1}})
+    rows, index_shape = reshaped(file, x, (-1, 48), (1, 48)), file.constant([-1, 3], "i4")
+    row_indices = file.op("RESHAPE", [best[1], index_shape], (1, 3), {"Reshape": {}}, type_="INT32")
+    output = file.op("GATHER", [rows, row_indices], (1, 3), {"Gather": {"axis": 1, "batchDims": 1}})
     graph = to_graph(parsed(file.bytes([reshaped(file, output, (-1, 4, 3), (1, 4, 3))])))
     assert "gather_elements" in [node.op for node in graph.nodes]
 
@@ -93,5 +94,5 @@ def test_validation_compares_with_litert(softmax: bool, tmp_path: Path) -> None:
     work({"model": str(path), "inputs": {"image": str(tmp_path / "image.npy")}, "numbers": [], "input_ranges": {},
           "outputs": [{"name": output.name, "layers": [layer], "steps": 0}], "layers": [],
           "count": 1, "layer_pictures": 0, "out": str(tmp_path)})  # fmt: skip
-    ends = np.load(tmp_path / outputs_file(0))
-    assert ends.size == 48 * 4 and ends.min() < 0.0
+    output_values = np.load(tmp_path / outputs_file(0))
+    assert output_values.size == 48 * 4 and output_values.min() < 0.0  # logits, and not probabilities

@@ -1,4 +1,5 @@
-"""Cropping, resizing, flipping, indexing, padding, and transposed and separable convolutions."""
+"""Cropping, resizing, flipping, indexing, padding, pooling, transposed and separable convolutions; then input ranges
+and rescaling, which are folded into the input, and operations that are refused or run on the CPU."""
 
 from __future__ import annotations
 
@@ -183,7 +184,7 @@ def test_transposed_convolution(kernel, strides, padding, more, filters, activat
 
 @pytest.mark.parametrize("padding", ["same", "valid"])
 def test_transposed_with_dilation(padding: str) -> None:
-    """Equal to a kernel with zeros between its weights: without oneDNN, TensorFlow computes no dilated one."""
+    """Equal to a kernel with zeros between its weights: without oneDNN, TensorFlow cannot compute a dilated one."""
     x = keras.Input((4, 5, 3))
     layer = L.Conv2DTranspose(2, 3, padding=padding, dilation_rate=(2, 3))
     wide = L.Conv2DTranspose(2, (5, 7), padding=padding)
@@ -204,7 +205,7 @@ def test_transposed_with_large_strides(strides) -> None:
     assert all(math.prod(block_of(node)) <= 16 for node in graph.nodes if node.op == "depth_to_space")
 
 
-def test_transposed_convolutions_need_no_cut_where_padding_can_do_it() -> None:
+def test_transposed_convolutions_use_padding_instead_of_a_crop_if_possible() -> None:
     x = keras.Input((4, 5, 3))
     graph = check(x, L.Conv2DTranspose(2, 3, 2, "same")(x))
     assert [node.op for node in graph.nodes] == ["input", "conv2d", "depth_to_space"]

@@ -110,17 +110,15 @@ def test_stored_ranges_give_the_same_bytes_without_images(tmp_path: Path) -> Non
     graph = classifier(rng, [*body, conv_node(rng, "c", ("b",), 8, 8, activation="linear")], 8)
     pictures = [np.random.default_rng(seed).integers(0, 256, (12, 12, 3), np.uint8) for seed in range(4)]
     result = exported(graph, pictures)
-    stored_ranges = learnt([replace(result.prepared, precision=(PrecisionChoice("b", "asked for"),))], [result.program])
-    assert {"a rounded", "a moved", "b rounded", "c moved"} <= {*stored_ranges.calibration_data}
-    assert any(result[0].any() for key, result in stored_ranges.calibration_data.items() if key.endswith("rounded"))
-    stored_ranges = ranges_file.read(
-        written(tmp_path, StoredRanges("test", fingerprint(optimize.optimize(graph)), stored_ranges))
-    ).known
-    assert exported(graph, (), stored_ranges).program.graph.by_name["b"].attrs["bits"] == 16
-    stored_ranges = replace(stored_ranges, sixteen=())
-    reproduced = exported(graph, (), stored_ranges)
-    assert reproduced.bundle.members == result.bundle.members
-    assert exported(graph, (), replace(stored_ranges, calibration_data={})).bundle.members != result.bundle.members
+    learned = learnt([replace(result.prepared, precision=(PrecisionChoice("b", "asked for"),))], [result.program])
+    assert {"a rounded", "a moved", "b rounded", "c moved"} <= {*learned.calibration_data}
+    assert any(arrays[0].any() for key, arrays in learned.calibration_data.items() if key.endswith("rounded"))
+    path = written(tmp_path, StoredRanges("test", fingerprint(optimize.optimize(graph)), learned))
+    with_16_bits = ranges_file.read(path).known
+    assert exported(graph, (), with_16_bits).program.graph.by_name["b"].attrs["bits"] == 16
+    ranges = replace(with_16_bits, sixteen=())
+    assert exported(graph, (), ranges).bundle.members == result.bundle.members
+    assert exported(graph, (), replace(ranges, calibration_data={})).bundle.members != result.bundle.members
 
 
 def test_stored_results_of_other_weights_are_measured_again() -> None:

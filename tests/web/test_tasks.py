@@ -26,10 +26,9 @@ from glsl_infer.tasks import Cut, Detector, Landmarker, Segmenter, cuts, models,
 
 PERSON = ROOT / "glsl_infer/tools/get/person.jpg"
 
-
 LOAD = "import('/glsl-infer-tasks.js').then((lib) => { globalThis.tasks = lib; })"
 
-LOOK = """async (task, png) => {
+RUN_TASK = """async (task, png) => {
     globalThis.opened ??= {};
     opened[task] ??= await tasks.openTask(task, {locate: (name) => `/published/${name}.glslnn`});
     const picture = await (await fetch(`data:image/png;base64,${png}`)).blob();
@@ -67,7 +66,8 @@ def served(offered: Path, folder: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def look(browser: Browser, served: Site) -> Iterator[Page]:
+def blank(browser: Browser, served: Site) -> Iterator[Page]:
+    """A page with only the library of tasks."""
     page = browser.page(f"{served.address}/blank.html")
     page.evaluate(LOAD)
     yield page
@@ -89,16 +89,16 @@ def noise(seed: int, size: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (size, size, 3)).astype(np.uint8) * np.uint8([1, 0, 0])
 
 
-def test_detections_equal_those_of_python(look: Page, folder: Path, context: Context) -> None:
+def test_detections_equal_those_of_python(blank: Page, folder: Path, context: Context) -> None:
     with Detector(folder / "squares.json", context=context) as detector:
         for pixels, tolerance in PICTURES:
-            result = look.evaluate(LOOK, "/squares/squares.json", png_of(pixels))
+            result = blank.evaluate(RUN_TASK, "/squares/squares.json", png_of(pixels))
             assert result["size"] == {"width": pixels.shape[1], "height": pixels.shape[0]}
             same_boxes(result["things"], list(detector(pixels)), tolerance)
 
 
 def test_every_rule_gives_the_detections_of_python(
-    look: Page, served: Site, folder: Path, context: Context, tmp_path: Path
+    blank: Page, served: Site, folder: Path, context: Context, tmp_path: Path
 ) -> None:
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -108,18 +108,18 @@ def test_every_rule_gives_the_detections_of_python(
         text = json.dumps({**DETECTOR, **change})
         (tmp_path / "squares.json").write_text(text, "utf-8")
         served.files[f"/changed/{index}.json"] = text.encode()
-        result = look.evaluate(LOOK, f"/changed/{index}.json", png_of(pixels))
+        result = blank.evaluate(RUN_TASK, f"/changed/{index}.json", png_of(pixels))
         with Detector(tmp_path / "squares.json", context=context) as detector:
             expected = detector(pixels)
         assert len(expected) >= 1
         same_boxes(result["things"], list(expected), 0.1)
 
 
-def test_landmarks_are_those_of_python(look: Page, folder: Path, context: Context) -> None:
+def test_landmarks_are_those_of_python(blank: Page, folder: Path, context: Context) -> None:
     with Landmarker(folder / "sides.json", context=context) as sides:
         for squares in [((24, 24, 16), (88, 104, 16)), ((40, 72, 24),), ()]:
             pixels = picture(128, 128, *squares)
-            scores, expected = look.evaluate(LOOK, "/squares/sides.json", png_of(pixels))["things"], sides(pixels)
+            scores, expected = blank.evaluate(RUN_TASK, "/squares/sides.json", png_of(pixels))["things"], sides(pixels)
             assert len(scores) == len(expected) == len(squares)
             for score, other in zip(sorted(scores, key=first_x), sorted(expected, key=lambda item: item.points[0, 0])):
                 same_points(score, other, 0.5)
@@ -129,23 +129,23 @@ def first_x(item: dict[str, Any]) -> float:
     return float(item["points"][0][0])
 
 
-def test_objects_are_followed_as_in_python(look: Page, folder: Path, context: Context) -> None:
+def test_objects_are_followed_as_in_python(blank: Page, folder: Path, context: Context) -> None:
     frames = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(6)] + [picture(128, 128)]
     with Landmarker(folder / "sides.json", context=context) as sides:
         expected = [sides.follow(frame) for frame in frames]
-    result = look.evaluate(
+    result = blank.evaluate(
         """async (pngs) => {
             const task = await tasks.openTask("/squares/sides.json");
-            const found = [];
-            const read = OffscreenCanvasRenderingContext2D.prototype;
-            for (const one of [CanvasRenderingContext2D.prototype, read]) {
-                one.getImageData = () => { throw new Error("a frame visits the CPU"); };
+            const results = [];
+            const offscreen = OffscreenCanvasRenderingContext2D.prototype;
+            for (const type of [CanvasRenderingContext2D.prototype, offscreen]) {
+                type.getImageData = () => { throw new Error("a frame visits the CPU"); };
             }
             for (const png of pngs) {
                 const blob = await (await fetch(`data:image/png;base64,${png}`)).blob();
-                found.push((await task.follow(blob)).things);
+                results.push((await task.follow(blob)).things);
             }
-            return found;
+            return results;
         }""",
         [png_of(frame) for frame in frames],
     )
@@ -154,9 +154,10 @@ def test_objects_are_followed_as_in_python(look: Page, folder: Path, context: Co
         same_points(items[0], others[0], 0.5)
 
 
-def test_a_mask_is_pythons(look: Page, folder: Path, context: Context) -> None:
+def test_a_mask_is_pythons(blank: Page, folder: Path, context: Context) -> None:
     for pixels in (picture(96, 64, (30, 30, 36)), picture(20, 25, (10, 10, 12))):
-        alpha = np.array(look.evaluate(LOOK, "/squares/mask.json", png_of(pixels))["alpha"]).reshape(pixels.shape[:2])
+        result = blank.evaluate(RUN_TASK, "/squares/mask.json", png_of(pixels))
+        alpha = np.array(result["alpha"]).reshape(pixels.shape[:2])
         with Segmenter(folder / "mask.json", context=context) as segmenter:
             expected = segmenter(pixels).alpha.astype(int)
         # The edge is steep: a step of one byte before it is up to five after it.
@@ -173,10 +174,10 @@ CUTS = [
 ]
 
 
-def test_a_cut_has_pythons_bytes(look: Page) -> None:
+def test_a_cut_has_pythons_bytes(blank: Page) -> None:
     pixels = np.random.default_rng(1).integers(0, 256, (100, 120, 3)).astype(np.uint8)
     for cut in CUTS:
-        result = look.evaluate(
+        result = blank.evaluate(
             """async (png, numbers) => {
                 const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
                 const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
@@ -190,11 +191,11 @@ def test_a_cut_has_pythons_bytes(look: Page) -> None:
         assert np.array_equal(np.array(result).reshape(17, 24, 4)[..., :3], cuts.pixels_of(pixels, cut, 17, 24)), cut
 
 
-def test_a_cut_on_the_gpu_is_pythons(look: Page) -> None:
+def test_a_cut_on_the_gpu_is_pythons(blank: Page) -> None:
     smooth = Image.fromarray(np.random.default_rng(1).integers(0, 256, (10, 12, 3)).astype(np.uint8))
     pixels = np.asarray(smooth.resize((120, 100), Image.Resampling.BICUBIC))
     for cut in (*CUTS[:2], CUTS[4], Cut(60, 50, 72, 51, 0.1)):
-        result = look.evaluate(
+        result = blank.evaluate(
             """async (png, numbers) => {
                 const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
                 const studio = tasks.Studio.open();
@@ -215,29 +216,25 @@ def test_a_cut_on_the_gpu_is_pythons(look: Page) -> None:
         shrinks = cut.width > 32 or cut.height > 32
         assert error.mean() < (2.5 if shrinks else 0.6), cut
         assert error.max() <= (40 if shrinks else 2), cut
-        assert result[1] is False  # its context is restored
+        assert result[1] is False  # a closed Studio takes no image
 
 
-def test_the_packages_tasks_are_read(look: Page) -> None:
+def test_the_packages_tasks_are_read(blank: Page) -> None:
     for path in (ROOT / "glsl_infer/tasks/data").glob("*.json"):
-        read, report = (
-            look.evaluate("async (name) => tasks.fetchTask(`/data/${name}`)", path.name),
-            json.loads(path.read_text("utf-8")),
-        )
-        rules = {**read["rules"], "what": read["what"], "model": read["model"]}
-        checked = {"cut", "follow", "boxes", "scores", "turned"}  # options of Python alone, which are not kept
-        assert {key: rules[key] for key in report.keys() - checked} == {
-            key: report[key] for key in report.keys() - checked
-        }
+        read = blank.evaluate("async (name) => tasks.fetchTask(`/data/${name}`)", path.name)
+        entries = {**read["rules"], "what": read["what"], "model": read["model"]}
+        only_python = {"cut", "follow", "boxes", "scores", "turned"}
+        expected = {key: entry for key, entry in json.loads(path.read_text("utf-8")).items() if key not in only_python}
+        assert {key: entries[key] for key in expected} == expected
 
 
-def test_invalid_task_entries_are_named(look: Page, served: Site, folder: Path) -> None:
+def test_invalid_task_entries_are_named(blank: Page, served: Site, folder: Path) -> None:
     for path in folder.iterdir():
         served.files[f"/wrong/{path.name}"] = path.read_bytes()
     for index, (task, change, message) in enumerate(WRONG_TASKS):
         served.files[f"/wrong/mine{index}.json"] = json.dumps({**task, **change}).encode()
         with pytest.raises(PageError) as caught:
-            look.evaluate(f"tasks.openTask('/wrong/mine{index}.json')")
+            blank.evaluate(f"tasks.openTask('/wrong/mine{index}.json')")
         assert message in str(caught.value)
 
 
@@ -299,24 +296,24 @@ def test_an_image_with_its_detections(browser: Browser, served: Site) -> None:
         page.wait_for("document.querySelector('#labels li span')?.textContent === 'Share of the image'")
         (row,) = page.evaluate(ROWS)
         assert float(row[1].rstrip(" %")) == pytest.approx(100 * 2 * 16**2 / (128 * 96), abs=1.5)
-        for look in ("cut", "blur"):
+        for style in ("cut", "blur"):
             page.evaluate(
                 """(value) => {
                     const look = document.getElementById("look");
                     look.value = value;
                     look.dispatchEvent(new Event("change"));
                 }""",
-                look,
+                style,
             )
-            page.wait_for(f"+document.getElementById('frames').value === {2 + (look == 'blur')}")
+            page.wait_for(f"+document.getElementById('frames').value === {2 + (style == 'blur')}")
             corner = page.evaluate("""[...document.getElementById("picture").getContext("2d")
                 .getImageData(2, 470, 1, 1).data]""")
-            assert corner[:3] == ([236] * 3 if look == "cut" else [0, 0, 0])
-            beside = page.evaluate("""[...document.getElementById("picture").getContext("2d")
+            assert corner[:3] == ([236] * 3 if style == "cut" else [0, 0, 0])
+            outside = page.evaluate("""[...document.getElementById("picture").getContext("2d")
                 .getImageData(440, 268, 1, 1).data]""")  # just above a square
-            if look == "blur":
-                assert beside[0] > 10 > beside[1]  # some of its red
-            page.screenshot(SHOTS / f"task-{look}.png")
+            if style == "blur":
+                assert outside[0] > 10 > outside[1]  # some of its red
+            page.screenshot(SHOTS / f"task-{style}.png")
 
         choose_task(page, "")
         page.wait_for("document.getElementById('about').textContent.startsWith('grocery-x22-257')")
@@ -398,7 +395,7 @@ def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, text: str) ->
 @pytest.mark.parametrize(
     ("task", "tolerance"), [("faces", 1.0), ("face-mesh", 1.0), ("selfie", 0.0)], ids=["faces", "face-mesh", "selfie"]
 )
-def test_published_networks_find_the_same(look: Page, context: Context, task: str, tolerance: float) -> None:
+def test_published_networks_find_the_same(blank: Page, context: Context, task: str, tolerance: float) -> None:
     needed = {
         "faces": ["face-detection"],
         "face-mesh": ["face-detection", "face-mesh"],
@@ -407,7 +404,7 @@ def test_published_networks_find_the_same(look: Page, context: Context, task: st
     for name in needed[task]:
         if not (models.folder() / f"{name}.glslnn").is_file():
             pytest.skip(f"not fetched: glsl-infer get {name}")
-    result = look.evaluate(LOOK, f"/data/{task}.json", png_of(PERSON))
+    result = blank.evaluate(RUN_TASK, f"/data/{task}.json", png_of(PERSON))
     with open_task(task, context=context) as opened:
         expected = opened(PERSON)
     if task == "selfie":

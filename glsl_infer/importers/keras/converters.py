@@ -52,16 +52,16 @@ def _batch_norm(call: Call) -> list[Node]:
         "variance": array(layer.moving_variance),
     }
     if not call.is_channel_axis():
-        numbers = {name: weight.astype(np.float64) for name, weight in weights.items()}
-        factor = numbers["gamma"] / np.sqrt(numbers["variance"] + float(layer.epsilon))
-        return elementwise.rescaled(call, layer.axis, factor, numbers["beta"] - numbers["mean"] * factor)
+        exact = {name: weight.astype(np.float64) for name, weight in weights.items()}
+        factor = exact["gamma"] / np.sqrt(exact["variance"] + float(layer.epsilon))
+        return elementwise.rescaled(call, layer.axis, factor, exact["beta"] - exact["mean"] * factor)
     return [call.node("batch_norm", {"epsilon": float(layer.epsilon)}, **weights)]
 
 
 def _normalization(call: Call) -> list[Node]:
     layer = call.layer
-    mean, deviation = (np.asarray(array(value), np.float64).reshape(-1) for value in (layer.mean, layer.variance))
-    deviation = np.maximum(np.sqrt(deviation), _EPSILON)
+    mean, variance = (np.asarray(array(value), np.float64).reshape(-1) for value in (layer.mean, layer.variance))
+    deviation = np.maximum(np.sqrt(variance), _EPSILON)
     scales, offsets = (deviation, mean) if layer.invert else (1.0 / deviation, -mean / deviation)
     if layer.axis not in (None, ()) and not call.is_channel_axis():
         return elementwise.rescaled(call, layer.axis, scales, offsets)
@@ -201,6 +201,6 @@ LAYERS: Mapping[str, Converter] = {
     "Dense": _dense,
     "Softmax": softmax,
     **dict.fromkeys(TRAINING_ONLY, identity),
-    "RandomCrop": _random_crop,
+    "RandomCrop": _random_crop,  # instead of ``identity``, to refuse a crop at inference
 }
 """Converters by class name."""

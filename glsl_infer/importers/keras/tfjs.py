@@ -77,7 +77,10 @@ def weights_of(path: Path) -> Named:
             quantization = entry.get("quantization") or {}
             kind, shape = str(quantization.get("dtype") or entry["dtype"]), tuple(int(size) for size in entry["shape"])
             if kind not in _TYPES or min(shape, default=1) < 0:
-                raise ModelError(f"{path}: weights '{entry['name']:.60}' of type {kind} and shape {shape}")
+                raise ModelError(
+                    f"{path}: weights '{entry['name']:.60}' have type {kind} and shape {shape}; allowed are the types "
+                    f"{', '.join(_TYPES)}, and sizes of 0 or more"
+                )
             dtype, count = np.dtype(_TYPES[kind]), math.prod(shape)
             counter.add(4 * count, entry["name"])
             if offset + count * dtype.itemsize > len(data):

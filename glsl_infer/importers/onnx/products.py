@@ -23,7 +23,11 @@ Weights = NDArray[np.float64]
 
 
 def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
-    """Return the last axis of a tensor times a matrix (inputs, outputs), plus a bias."""
+    """Return the product of the last axis of a tensor and a matrix (inputs, outputs), plus a bias.
+
+    The product is a dense layer if all other axes have length 1, a convolution over entire rows or columns if a map
+    allows it, else a product for each position.
+    """
     nodes = call.nodes
     last = len(view.axes) - 1
     if view.shape[last] != len(kernel):
@@ -40,14 +44,13 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
     line = _line(nodes, view)
     if line is not None:
         return _of_window(call, view, line, kernel, bias)
-    others = [atom for axis in view.axes[:-1] for atom in axis]
-    own = list(view.axes[last])
-    if [atom for atom in view.stored if atom in own] != list(view.stored[len(view.stored) - len(own) :]):
+    # The atoms of the last axis must be the fastest of the node, in any order: the rows of the matrix follow it.
+    summed = list(view.axes[last])
+    if [atom for atom in view.stored if atom in summed] != list(view.stored[len(view.stored) - len(summed) :]):
         view = relayout.ordered(nodes, view, range(len(view.axes)))
-        others, own = [atom for axis in view.axes[:-1] for atom in axis], list(view.axes[last])
-    inner = [atom for atom in view.stored if atom in own]
-    matrix = np.asarray(kernel).reshape([*(atom.size for atom in own), -1])
-    matrix = matrix.transpose([*(own.index(atom) for atom in inner), len(own)]).reshape(len(kernel), -1)
+    inner = [atom for atom in view.stored if atom in summed]
+    matrix = np.asarray(kernel).reshape([*(atom.size for atom in summed), -1])
+    matrix = matrix.transpose([*(summed.index(atom) for atom in inner), len(summed)]).reshape(len(kernel), -1)
     dims = nodes.shape(view.node)
     if dims[-1] != len(kernel):
         node = nodes.shaped(view.node, (view.size // len(kernel), len(kernel)))
@@ -56,71 +59,71 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
     arrays = [np.ascontiguousarray(array, np.float32) for array in (matrix, bias)]
     node = nodes.add([emit.product(nodes.new_name("product"), view.node, dims, *arrays)])
     result = fresh(node, (kernel.shape[1],))
-    outer = tuple(atom for atom in view.stored if atom in others)
+    outer = tuple(atom for atom in view.stored if atom not in summed)
     return View(node, (*outer, *result.stored), (*view.axes[:-1], result.axes[0]))
 
 
 def _line(nodes: Nodes, view: View) -> int | None:
-    """Return the dimension of a map that is all axes but the last, if the last is the two others; else None."""
+    """Return the dimension of a map, 0 or 1, of all axes but the last, if the others are the last axis; else None."""
     dims, cut = nodes.shape(view.node), view.merged().cut(nodes.shape(view.node))
     if len(dims) != 3 or cut is None or min(dims) == 1 or max(dims[:2]) > MAX_TEXTURE_SIZE:
         return None
-    own = set(cut[0].axes[-1])
-    inside = [bool(group) and set(group) <= own for group in cut[1]]
-    outside = [not own & set(group) for group in cut[1]]
+    summed = set(cut[0].axes[-1])
+    inside = [bool(group) and set(group) <= summed for group in cut[1]]
+    outside = [not summed & set(group) for group in cut[1]]
     line = 1 if inside[0] else 0
     return line if inside[2] and inside[1 - line] and outside[line] else None
 
 
 def _of_window(call: Call, view: View, line: int, kernel: Weights, bias: Weights) -> View:
-    """Return a product as a convolution whose window is an entire row or column of the map."""
+    """Return a product as a convolution whose window is an entire row or column of the map.
+
+    Args:
+        call: the operator.
+        view: the tensor.
+        line: dimension of the map from ``_line``; the window extends over the other one.
+        kernel: matrix (inputs, outputs).
+        bias: (outputs,).
+    """
     nodes = call.nodes
     cut = view.merged().cut(nodes.shape(view.node))
     assert cut is not None
-    fine, groups = cut
-    own = fine.axes[-1]
+    split, groups = cut
+    summed = split.axes[-1]
     inner = [atom for group in (groups[1 - line], groups[2]) for atom in group]
-    weights = kernel.reshape([*(atom.size for atom in own), -1])
-    weights = weights.transpose([*(own.index(atom) for atom in inner), len(own)])
+    weights = kernel.reshape([*(atom.size for atom in summed), -1])
+    weights = weights.transpose([*(summed.index(atom) for atom in inner), len(summed)])
     dims = nodes.shape(view.node)
     window = (dims[0], 1) if line else (1, dims[1])
     weights = weights.reshape(*window, dims[2], kernel.shape[1])
     node = nodes.emit("conv2d", view.node, part="product", weights={"kernel": weights, "bias": bias}, **PLAIN)
     columns = fresh(node, (kernel.shape[1],))
-    return View(node, (*groups[line], *columns.stored), (*fine.axes[:-1], columns.axes[0]))
+    return View(node, (*groups[line], *columns.stored), (*split.axes[:-1], columns.axes[0]))
 
 
 def _gemm(call: Call) -> list[View]:
     alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
     view = call.view(0 if not call.is_constant(0) else 1)
-    transposes = [bool(call.attribute(name, 0)) for name in ("transA", "transB")]
+    transpose_a, transpose_b = (bool(call.attribute(name, 0)) for name in ("transA", "transB"))
     if len(call.views) > 1 and not (call.is_constant(0) or call.is_constant(1)):
-        return [
-            _plus(
-                call,
-                _scaled(
-                    call,
-                    product(call, _turned(call.view(0), transposes[0]), _turned(call.view(1), transposes[1])),
-                    alpha,
-                ),
-                beta,
-            )
-        ]
+        result = product(call, _turned(call.view(0), transpose_a), _turned(call.view(1), transpose_b))
+        return [_plus(call, _scaled(call, result, alpha), beta)]
     if call.is_constant(0):
         left = call.finite(call.constant(0, "a matrix"), "a matrix")
-        left = left.T if transposes[0] else left
-        result = _from_left(call, left * alpha, _turned(view, transposes[1]))
+        left = left.T if transpose_a else left
+        result = _from_left(call, left * alpha, _turned(view, transpose_b))
         return [_plus(call, result, beta)]
     kernel = call.finite(call.constant(1, "a matrix"), "a matrix")
-    kernel = (kernel.T if transposes[1] else kernel) * alpha
+    kernel = (kernel.T if transpose_b else kernel) * alpha
     bias = np.zeros(kernel.shape[-1])
     if call.has(2) and call.is_constant(2) and call.constant(2, "a bias").size in (1, len(bias)):
         bias = bias + beta * call.finite(call.constant(2, "a bias"), "a bias").reshape(-1)
-        return [by_matrix(call, _turned(view, transposes[0]), kernel, bias)]
-    return [_plus(call, by_matrix(call, _turned(view, transposes[0]), kernel, bias), beta)]
+        return [by_matrix(call, _turned(view, transpose_a), kernel, bias)]
+    return [_plus(call, by_matrix(call, _turned(view, transpose_a), kernel, bias), beta)]
 
 
 def _turned(view: View, swap: bool) -> View:
+    """Return a tensor, with its last two axes exchanged if ``swap``."""
     return view.transposed([*range(len(view.axes) - 2), len(view.axes) - 1, len(view.axes) - 2]) if swap else view
 
 

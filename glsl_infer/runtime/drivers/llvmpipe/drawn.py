@@ -1,6 +1,8 @@
-"""Form of a bundle for drawing: the bundle itself, or a form that compiles sooner (llvmpipe), or with fewer calls.
+"""The bundle that a session draws: the file's, or one converted to compile faster or to need fewer GL calls.
 
-A form stores the same bytes with as many draws. It is created when a session starts, and stays internal.
+The conversion is for llvmpipe (faster compilation) or VideoCore IV (fewer calls). It takes place when a session starts.
+It changes neither the number of draws nor the bytes that they store.
+
 If the session has read the file itself, a texture's bytes are released as soon as GL has them (``bundle.streamed``).
 """
 
@@ -26,12 +28,12 @@ AT_ONCE = 4 << 20
 
 
 class Drawn:
-    """A bundle in the form for a context, which must be current.
+    """A bundle converted for the driver of a context, which must be current.
 
     Args:
         bundle: the bundle from the file.
-        context: the context to draw in. ``DriverFacts.fetches_uniforms`` selects the form for llvmpipe, and
-            ``ordered_fetches`` that for VideoCore IV.
+        context: the context to draw in. ``DriverFacts.fetches_uniforms`` selects the conversion for llvmpipe, and
+            ``ordered_fetches`` the one for VideoCore IV.
         objects: owns the additional texture, and deletes it.
 
     Attributes:
@@ -42,19 +44,20 @@ class Drawn:
     def __init__(self, bundle: Bundle, context: Context, objects: Objects) -> None:
         self.bundle, self.samplers = bundle, dict[str, int]()
         self._gl, self._objects = context.gl, objects
-        self._rows: int | None = None
-        self._floats: frozenset[str] = frozenset()
-        self._read, self._made, self._freed = bundle, dict[str, bytes](), 0
+        self._row_texture: int | None = None
+        self._float_textures: frozenset[str] = frozenset()
+        self._original, self._new_members, self._freed_bytes = bundle, dict[str, bytes](), 0
         if driver_of(context).fetches_uniforms:
-            self._make(bundle)
+            self._convert(bundle)
         elif driver_of(context).ordered_fetches:
             from glsl_infer.runtime.drivers import joined_uniforms  # other drivers start sooner without it
 
             self.bundle = joined_uniforms.joined(bundle)
-        self._left = Counter(texture.member for texture in self.bundle.manifest.textures)
+        # Textures still to be created from each member
+        self._pending = Counter(texture.member for texture in self.bundle.manifest.textures)
 
-    def _make(self, bundle: Bundle) -> None:
-        """Create the form for llvmpipe."""
+    def _convert(self, bundle: Bundle) -> None:
+        """Convert the bundle for llvmpipe."""
         # Imported here because other drivers start sooner without these modules.
         from glsl_infer.runtime.drivers import shared_constants
         from glsl_infer.runtime.drivers.llvmpipe import own_coordinates, uniform_rows, weight_halves
@@ -62,10 +65,10 @@ class Drawn:
         bundle = shared_constants.merged(own_coordinates.merged(bundle), uniform_rows.MOST_VECTORS)
         largest = self._gl.integer(GL.GL_MAX_TEXTURE_SIZE)
         self.bundle = weight_halves.with_spare_rows(bundle, largest)
-        self._keep_what_is_new()
+        self._share_members()
         if EXTENSION not in self._gl.text(GL.GL_EXTENSIONS).split():
             return
-        self._floats = weight_halves.few_read(bundle)
+        self._float_textures = weight_halves.few_read(bundle)
         # The last unit stays bound, because passes use the first ones.
         unit = self._gl.integer(GL.GL_MAX_TEXTURE_IMAGE_UNITS) - 1
         used = max(len(program.samplers) for program in bundle.manifest.programs)
@@ -74,23 +77,24 @@ class Drawn:
         rows = uniform_rows.with_rows(self.bundle, largest)
         if rows.values is not None:
             height, width, _ = rows.values.shape
-            self._rows = self._objects.float_texture(width, height, rows.values.tobytes())
+            self._row_texture = self._objects.float_texture(width, height, rows.values.tobytes())
             self.bundle, self.samplers = rows.bundle, {uniform_rows.SAMPLER: unit}
-            self._keep_what_is_new()
+            self._share_members()
 
-    def _keep_what_is_new(self) -> None:
+    def _share_members(self) -> None:
         """Store only new members; take the others from the original bundle, which can then release them."""
-        read = self._read.members
-        self._made = {name: data for name, data in self.bundle.members.items() if read.get(name) is not data}
-        members = ChainMap(self._made, cast("dict[str, bytes]", read))  # read-only, which the type does not express
+        original = self._original.members
+        self._new_members = {name: data for name, data in self.bundle.members.items() if original.get(name) is not data}
+        # The cast is for the type of ChainMap, which does not express that only its first mapping is written to.
+        members = ChainMap(self._new_members, cast("dict[str, bytes]", original))
         self.bundle = replace(self.bundle, members=members)
 
     def bind(self) -> None:
         """Bind the additional texture for all passes, if it exists. Unit 0 is active afterwards."""
-        if self._rows is not None:
+        if self._row_texture is not None:
             (unit,) = self.samplers.values()
             self._gl.ActiveTexture(GL.GL_TEXTURE0 + unit)
-            self._gl.BindTexture(GL.GL_TEXTURE_2D, self._rows)
+            self._gl.BindTexture(GL.GL_TEXTURE_2D, self._row_texture)
             self._gl.ActiveTexture(GL.GL_TEXTURE0)
 
     def texture(self, entry: Texture) -> int:
@@ -99,17 +103,18 @@ class Drawn:
             return self._objects.texture(entry.width, entry.height, bytes(entry.clear) * (entry.width * entry.height))
         texels = self.bundle.members[entry.member]
         texture = self._texture(entry, texels)
-        self._left[entry.member] -= 1
-        if not self._left[entry.member]:
-            self._made.pop(entry.member, None)
-            self._freed += release(self._read, entry.member.removesuffix("+"))  # weight_halves.with_spare_rows
-        if self._freed >= AT_ONCE:
-            self._freed = 0
+        self._pending[entry.member] -= 1
+        if not self._pending[entry.member]:
+            self._new_members.pop(entry.member, None)
+            original_name = entry.member.removesuffix("+")  # weight_halves.with_spare_rows appends it
+            self._freed_bytes += release(self._original, original_name)
+        if self._freed_bytes >= AT_ONCE:
+            self._freed_bytes = 0
             trim_heap()
         return texture
 
     def _texture(self, entry: Texture, texels: bytes) -> int:
-        if entry.name in self._floats:
+        if entry.name in self._float_textures:
             from glsl_infer.runtime.drivers.llvmpipe import weight_halves
 
             return self._objects.float_texture(entry.width, entry.height, weight_halves.floats(texels))
