@@ -95,8 +95,8 @@ class _Alias:
     @staticmethod
     def find_spec(name: str, path: object, target: object = None) -> "importlib.machinery.ModuleSpec | None":
         package, _, last = name.rpartition(".")
-        known = package == __name__ and _MODULES.get(last, last) != last
-        return importlib.machinery.ModuleSpec(name, _Alias()) if known else None  # type: ignore[arg-type]
+        is_alias = package == __name__ and _MODULES.get(last, last) != last
+        return importlib.machinery.ModuleSpec(name, _Alias()) if is_alias else None  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> "types.ModuleType":
         module = importlib.import_module(f"{__name__}.{_MODULES[spec.name.rpartition('.')[2]]}")

@@ -74,14 +74,14 @@ def targets(
     counts[:, 0] = 0.0
     corners = np.concatenate([every[:, :2] - every[:, 2:] / 2, every[:, :2] + every[:, 2:] / 2], axis=1)
     for box, class_index in zip(boxes, classes):
-        near = overlaps(box, corners)
-        mine = near >= min(0.5, near.max())
-        counts[(near > 0.35) & ~mine, 1] = 0.0  # neither a shape nor background
-        counts[mine, :] = 1.0
-        targets[mine] = np.eye(len(LABELS), dtype=np.float32)[class_index]
+        overlap = overlaps(box, corners)
+        is_matched = overlap >= min(0.5, overlap.max())
+        counts[(overlap > 0.35) & ~is_matched, 1] = 0.0  # neither a shape nor background
+        counts[is_matched, :] = 1.0
+        targets[is_matched] = np.eye(len(LABELS), dtype=np.float32)[class_index]
         middle, size = (box[:2] + box[2:]) / 2, box[2:] - box[:2]
-        numbers[mine, :2] = (middle - every[mine, :2]) / every[mine, 2:]
-        numbers[mine, 2:] = np.log(size / every[mine, 2:])
+        numbers[is_matched, :2] = (middle - every[is_matched, :2]) / every[is_matched, 2:]
+        numbers[is_matched, 2:] = np.log(size / every[is_matched, 2:])
     return numbers, targets, counts
 
 
@@ -145,8 +145,8 @@ def train(folder: Path) -> int:
             positive = tf.maximum(tf.reduce_sum(counts[..., 0]), 1.0)
             right = tf.sigmoid(scores) * (2 * targets - 1) + (1 - targets)  # the probability of the truth
             focal = (1 - right) ** 2 * tf.nn.sigmoid_cross_entropy_with_logits(targets, scores)
-            off = tf.abs(boxes - numbers)
-            smooth = tf.where(off < 0.1, off * off * 5, off - 0.05)
+            error = tf.abs(boxes - numbers)
+            smooth = tf.where(error < 0.1, error * error * 5, error - 0.05)
             loss = tf.reduce_sum(focal * counts[..., 1:]) + 2 * tf.reduce_sum(smooth * counts[..., :1])
             loss /= positive
         optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))

@@ -31,7 +31,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 sys.path.insert(0, str(Path(__file__).parent))  # helpers shared by tests: tiny.py, graphs.py
 sys.path[:0] = [str(Path(__file__).parents[1] / f"scripts/{name}") for name in ("build", "bench", "docs")]
-sys.path.append(str(Path(__file__).parents[1] / "scripts/vc4"))
+sys.path += [str(Path(__file__).parents[1] / f"scripts/{name}") for name in ("vc4", "bench/reliability")]
 
 pytest_plugins = ["failed_commands", "independent", "needs", "snapshots", "tiers"]
 

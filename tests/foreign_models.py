@@ -88,5 +88,5 @@ def exported(name: str, folder: Path, *options: str) -> tuple[Path, Path, Path]:
 
 def picture(bundle: Path) -> dict[str, NDArray[np.uint8]]:
     """Return a photograph as the bundle's input."""
-    (asked,) = bundles.read(bundle).manifest.inputs
-    return {asked.name: preprocess.load(ROOT / "docs/images/example.jpg", asked.shape[:2])}
+    (entry,) = bundles.read(bundle).manifest.inputs
+    return {entry.name: preprocess.load(ROOT / "docs/images/example.jpg", entry.shape[:2])}

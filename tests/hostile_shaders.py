@@ -1,6 +1,6 @@
 """Forbidden fragment shaders, and some allowed ones, for the readers of all three runners.
 
-Each text follows ``HEAD``. A refusal names the line with ``HERE``, or the last one.
+Each text follows ``HEAD``. A refusal names the line with ``REFUSED_LINE``, or the last one.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from shader_attacks import ATTACKS
 
 HEAD = "varying vec4 coord0;\nuniform sampler2D source;\nuniform vec4 weights[4];\n"
-HERE = "//!"
+REFUSED_LINE = "//!"
 
 
 def _main(*lines: str) -> str:
@@ -240,7 +240,7 @@ REFUSED: dict[str, str] = {
     "a function that calls itself": "float f(float x) {\n    return f(x); //!\n}\n" + _main("float y = f(coord0.x);"),
     "a large array": _main("float big[100000]; //!"),
     "a large uniform array": "uniform vec4 more[100000]; //!\n" + _main(),
-    "an index that nobody knows": _main("for (int i = 0; i < 4; i++) {", "vec4 y = weights[i]; //!", "}"),
+    "an unknown index": _main("for (int i = 0; i < 4; i++) {", "vec4 y = weights[i]; //!", "}"),
     "an index beyond the array": _main("vec4 y = weights[4]; //!"),
     "a loop without end": _main("for (;;) { //!", "}"),
     "while": _main("while (true) { //!", "}"),
@@ -274,7 +274,7 @@ REFUSED: dict[str, str] = {
     "an extension": "#extension GL_OES_standard_derivatives : enable //!\n" + _main(),
     "a version": "#version 100 //!\n" + _main(),
     "a pragma": "#pragma optimize(off) //!\n" + _main(),
-    "what a driver may define": "#ifdef GL_ES //!\n#endif\n" + _main(),
+    "names that a driver may define": "#ifdef GL_ES //!\n#endif\n" + _main(),
     "a condition of numbers": "#if 1 //!\n#endif\n" + _main(),
     "a condition without an end": "#ifdef ROUND_STORES\n" + _main(),
     "a branch across blocks": _main("#ifdef ROUND_STORES", "for (int i = 0; i < 2; i++) {", "#else", "} //!", "#endif"),
@@ -294,9 +294,9 @@ REFUSED: dict[str, str] = {
     "many macros": "".join(f"#define A{k} 1.0{' //!' * (k == 512)}\n" for k in range(600)) + _main(),
     "many variables": _main(*(f"float a{k};" for k in range(600))).replace("float a508;", "float a508; //!"),
     "many conditions": _main(*(f"#ifdef LATE_FETCH{' //!' * (k == 512)}\n#endif" for k in range(600))),
-    "a name that nobody gave": _main("float y = unknown; //!"),
+    "an undeclared name": _main("float y = unknown; //!"),
     "the end of the reader's own": _main("end", "discard; //!"),
-    **{what: before + _main(lines) for what, (before, lines) in FOLLOWED.items()},
+    **{name: before + _main(lines) for name, (before, lines) in FOLLOWED.items()},
     **{f"{kind}, {index}": text for kind, texts in ATTACKS.items() for index, text in enumerate(texts)},
 }
 """Refused texts, by the error."""
@@ -307,6 +307,9 @@ ACCEPTED: dict[str, str] = {
         "float h(float x) {\n    g += 1.0;\n    return g * x;\n}\n"
         + _main("g = 1.0;", "float y = f(coord0.x) * h(coord0.y) + f(coord0.y);")
     ),
+    "a call with other global variables on other devices": "float f(float x) {\n    return x;\n}\n"
+    "#ifdef ROUND_STORES\nfloat g;\nfloat exact_exp(float x) {\n    return f(x);\n}\n"
+    "#else\nfloat h;\nfloat exact_exp(float x) {\n    return f(x);\n}\n#endif\n" + _main(),
     "the least": _main(),
     "eight loops": _main(
         "vec4 sum = vec4(0.0);",
@@ -346,4 +349,4 @@ ACCEPTED: dict[str, str] = {
 def line_of(text: str) -> int:
     """Return the line named in a refusal of ``HEAD + text``."""
     lines = (HEAD + text).removesuffix("\n").split("\n")
-    return next((index for index, line in enumerate(lines, 1) if HERE in line), len(lines))
+    return next((index for index, line in enumerate(lines, 1) if REFUSED_LINE in line), len(lines))

@@ -43,11 +43,11 @@ def check(
 def as_saved(model: keras.Model) -> keras.Model:
     """Return the model as loaded from a file, where tuples among arguments are lists and arrays are tensors."""
     try:
-        again = keras.models.model_from_json(model.to_json())
+        rebuilt = keras.models.model_from_json(model.to_json())
     except (TypeError, ValueError):  # with a class defined in the test
         return model
-    again.set_weights(model.get_weights())
-    return again
+    rebuilt.set_weights(model.get_weights())
+    return rebuilt
 
 
 def check_model(

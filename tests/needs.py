@@ -22,7 +22,7 @@ import pytest
 
 OPTIONAL = {
     "ai_edge_litert", "av", "build", "cryptography", "flatbuffers", "gpiozero", "h5py", "hatchling", "jax",
-    "jsonschema", "keras", "matplotlib", "networkx", "onnx", "onnxruntime", "paho", "pdoc", "pyseccomp",
+    "jsonschema", "keras", "matplotlib", "onnx", "onnxruntime", "paho", "pdoc", "pyseccomp",
     "tensorboard", "tensorflow", "tflite", "torch", "tqdm", "twine", "yaml",
 }  # fmt: skip
 """Packages outside of `make dev`."""

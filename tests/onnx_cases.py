@@ -69,8 +69,8 @@ def goals_of(case: Case) -> list[str]:
 def _from_folder(path: Path, kind: str) -> Case:
     data = path.parent / "test_data_set_0"
     fed, expected = (
-        tuple(_read(data / f"{what}_{index}.pb") for index in range(len(list(data.glob(f"{what}_*.pb")))))
-        for what in ("input", "output")
+        tuple(_read(data / f"{role}_{index}.pb") for index in range(len(list(data.glob(f"{role}_*.pb")))))
+        for role in ("input", "output")
     )
     return Case(path.parent.name, kind, onnx.load(path), fed, expected)
 

@@ -20,7 +20,7 @@ from typing import Any
 import needs
 import numpy as np
 from numpy.typing import NDArray
-from once import made_once
+from shared_exports import made_once
 
 import models
 from models import NAMES, RUN_EVERYWHERE

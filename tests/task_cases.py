@@ -32,7 +32,7 @@ CHANGES: list[dict[str, object]] = [
 ]
 """Other rules of the detector."""
 
-WRONG: list[tuple[dict[str, object], dict[str, object], str]] = [
+WRONG_TASKS: list[tuple[dict[str, object], dict[str, object], str]] = [
     (DETECTOR, {"anchors": [{"stride": 8, "sizes": [[1, 1]]}]}, "64 rows"),
     (DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "not a multiple of 10"),
     (DETECTOR, {"scores": "score"}, "no output 'score'"),

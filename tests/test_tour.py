@@ -55,7 +55,7 @@ def network() -> Graph:
     return Graph("tour", nodes, "probabilities")
 
 
-def test_1_a_graph_says_what_to_compute() -> None:
+def test_1_a_graph_describes_the_computation() -> None:
     """An importer makes a graph from a model file, and ``reference`` computes it with NumPy."""
     graph = network()
     assert graph.shapes["colours"] == (4, 4, 4), "strides of 2 halve 8 x 8"
@@ -129,7 +129,7 @@ def test_6_a_session_draws_it(file: Path, prepared: Graph) -> None:
     np.testing.assert_allclose(layers["colours"][0, 0], [1.0, 0.4, 0.0, 0.0], atol=0.01)
 
 
-def test_7_a_classifier_names_what_it_sees(file: Path, tmp_path: Path) -> None:
+def test_7_a_classifier_labels_an_image(file: Path, tmp_path: Path) -> None:
     """A classifier accepts any photograph, which it crops and scales to the network's 8 x 8 pixels first."""
     Image.new("RGB", (40, 30), (255, 102, 0)).save(tmp_path / "orange.png")
     with glsl_infer.Classifier(file) as classifier:

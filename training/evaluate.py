@@ -170,7 +170,7 @@ def report(numbers: dict[str, Any]) -> str:
 def _computed(engine: str, model: Path, pictures: LabelledPictures) -> logits.Computed:
     """Return an engine's logits; print the time on standard error."""
     started, count = time.perf_counter(), len(pictures.paths)
-    with progress.counter(count, logits.NAMES[engine]) as done:
+    with progress.counter(count, "images", logits.NAMES[engine]) as done:
         computed = logits.compute(engine, model, pictures.paths, done)
     if computed.logits.shape[1] != len(pictures.labels):
         raise InputError(

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         collected = sources.read_collected(files)
     write(files, card_text, collected)
-    print(f"{files.card}, {', '.join(str(files.picture(which)) for which in _image_data(collected))}")
+    print(f"{files.card}, {', '.join(str(files.picture(stem)) for stem in _image_data(collected))}")
     return 0
 
 

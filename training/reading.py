@@ -28,7 +28,7 @@ def each(paths: Sequence[Path], work: Callable[[int], None], *, strict: bool = F
     with ThreadPoolExecutor() as pool:
         futures = [pool.submit(work, index) for index in range(len(paths))]
         try:
-            for index in progress.bar(range(len(futures)), "reading images"):
+            for index in progress.bar(range(len(futures)), "images", "reading"):
                 try:
                     futures[index].result()
                 except ImageError as error:

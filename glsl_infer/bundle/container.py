@@ -30,11 +30,16 @@ from glsl_infer.support.files import not_a_file, reading
 
 MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
-AGAIN = zip_directory.AGAIN
+EXPORT_AGAIN = zip_directory.EXPORT_AGAIN
 
 _KERAS = "a Keras model; convert it: glsl-infer export MODEL.keras -o MODEL.glslnn"
-_GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
-MOST = {MANIFEST: MAX_MANIFEST_BYTES, GRAPH: MAX_GRAPH_BYTES, PASSES: MAX_TABLE_BYTES, LABELS: MAX_LABELS_BYTES}
+_GIVE_EXPORTED = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
+MAX_MEMBER_BYTES = {
+    MANIFEST: MAX_MANIFEST_BYTES,
+    GRAPH: MAX_GRAPH_BYTES,
+    PASSES: MAX_TABLE_BYTES,
+    LABELS: MAX_LABELS_BYTES,
+}
 """Maximum unpacked size of these members in bytes."""
 
 
@@ -55,7 +60,7 @@ def read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
         with file:
             return unpack_all(file, path.suffix)
     except (ValueError, OSError) as error:
-        raise BundleError(f"damaged or not readable ({error}); {AGAIN}", "container") from None
+        raise BundleError(f"damaged or not readable ({error}); {EXPORT_AGAIN}", "container") from None
 
 
 def unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
@@ -79,7 +84,7 @@ def _unpacked(file: BinaryIO, entries: Sequence[Entry], suffix: str) -> tuple[An
     if manifest is None and suffix == ".keras":
         raise BundleError(_KERAS)
     if manifest is None:
-        raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE}")
+        raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE_EXPORTED}")
     _check_container([manifest], parted=False)
     zip_directory.check(file, entries)
     text = zip_directory.unpack(file, manifest)
@@ -98,10 +103,10 @@ def _check_container(entries: Sequence[Entry], *, parted: bool) -> None:
         name = re.sub(f"^{PART_FOLDER_PATTERN}", "", entry.name) if parted else entry.name
         outside = parted and name == entry.name and name not in (MANIFEST, LABELS)
         if not re.fullmatch(FILE_PATTERN, name) or entry.name in seen or outside:
-            raise BundleError(f"not allowed in a model: member '{entry.name:.60}'; {_GIVE}")
+            raise BundleError(f"not allowed in a model: member '{entry.name:.60}'; {_GIVE_EXPORTED}")
         if entry.method not in (0, 8) or (entry.method == 0 and entry.packed != entry.size):
             raise BundleError(f"member '{entry.name}' is compressed in a way that is not supported")
-        most = MOST.get(name, MAX_BYTES)
+        most = MAX_MEMBER_BYTES.get(name, MAX_BYTES)
         if entry.size > most:
             raise BundleError(f"{entry.name} unpacks to more than {most >> 20} MiB")
         seen.add(entry.name)
@@ -127,7 +132,7 @@ def parse(data: bytes, member: str) -> Any:
     try:
         return json_text.loads(data.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=no_duplicates)
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"{member} is no JSON ({error}); {_GIVE}") from None
+        raise BundleError(f"{member} is no JSON ({error}); {_GIVE_EXPORTED}") from None
 
 
 def check_hashes(digests: Mapping[str, str], members: Mapping[str, bytes]) -> None:
@@ -138,8 +143,8 @@ def check_hashes(digests: Mapping[str, str], members: Mapping[str, bytes]) -> No
     """
     missing, extra = sorted(set(digests) - set(members)), sorted(set(members) - set(digests))
     if missing or extra:
-        what = "missing" if missing else "not in the manifest"
-        raise BundleError(f"member '{(missing or extra)[0]}' is {what}; {AGAIN}", "container")
+        state = "missing" if missing else "not in the manifest"
+        raise BundleError(f"member '{(missing or extra)[0]}' is {state}; {EXPORT_AGAIN}", "container")
     for name, digest in digests.items():
         check_hash(name, digest, members)
 
@@ -151,4 +156,4 @@ def check_hash(name: str, digest: str, members: Mapping[str, bytes]) -> None:
         BundleError: names the member.
     """
     if hashlib.sha256(members[name]).hexdigest() != digest:
-        raise BundleError(f"member '{name}' is damaged (its sha256 differs); {AGAIN}", "container")
+        raise BundleError(f"member '{name}' is damaged (its sha256 differs); {EXPORT_AGAIN}", "container")

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from glsl_infer.bundle import manifest_json, probe, program_check
 from glsl_infer.bundle.bundle import Bundle, classes_of
 from glsl_infer.bundle.container import (
-    AGAIN,
+    EXPORT_AGAIN,
     MANIFEST,
     check_hash,
     check_hashes,
@@ -32,13 +32,21 @@ HasPassed = Callable[[str], bool]
 """Function that returns whether the shaders of the bundle (or part) with a digest have passed before."""
 
 
-def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
+def has_never_passed(digest: str) -> bool:
+    """Return False, so that the shaders of any bundle are parsed."""
+    return False
+
+
+def write(
+    bundle: Bundle, path: str | Path, *, read_back: bool = False, has_passed: HasPassed = has_never_passed
+) -> None:
     """Write the file; equal bundles give equal bytes. An existing file is replaced only after the new one is complete.
 
     Args:
         bundle: the bundle to write.
         path: the file.
         read_back: before the file takes its name, read it with all checks.
+        has_passed: with ``read_back``, as for ``read``.
 
     Raises:
         InputError: the folder does not exist or cannot be written.
@@ -57,7 +65,7 @@ def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
                 info.external_attr = 0o644 << 16
                 archive.writestr(info, members[name], compresslevel=9)
         if read_back:
-            _read_back(file, path)
+            _read_back(file, path, has_passed)
 
 
 def manifest_bytes(bundle: Bundle) -> bytes:
@@ -71,18 +79,18 @@ def manifest_bytes(bundle: Bundle) -> bytes:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
 
 
-def _read_back(file: BinaryIO, path: Path) -> None:
+def _read_back(file: BinaryIO, path: Path, has_passed: HasPassed) -> None:
     """Read the new file for ``path`` with all checks of a reader, and raise with the reason if it is refused."""
     try:
-        _verified(path, *unpack_all(file, path.suffix), lambda digest: False)
+        _verified(path, *unpack_all(file, path.suffix), has_passed)
     except BundleError as error:
-        reason = str(error).removeprefix(f"{path}: ").removesuffix(f"; {AGAIN}")
+        reason = str(error).removeprefix(f"{path}: ").removesuffix(f"; {EXPORT_AGAIN}")
         raise ModelError(
             f"{path}: not written, for no reader would take it: {reason}; {SMALLER}; if it is small, report a bug"
         ) from None
 
 
-def read(path: str | Path, has_passed: HasPassed = lambda digest: False) -> Bundle:
+def read(path: str | Path, has_passed: HasPassed = has_never_passed) -> Bundle:
     """Read and verify a bundle: every hash, every field, and the consistency of its parts.
 
     Args:
@@ -120,7 +128,7 @@ def _verified_gpu(data: Any, digest: str, members: Mapping[str, bytes], has_pass
     """Return the manifest of a part for the GPU."""
     missing = [name for name in (PASSES, GRAPH, LABELS) if name not in members]
     if missing:
-        raise BundleError(f"member '{missing[0]}' is missing; {AGAIN}", "members")
+        raise BundleError(f"member '{missing[0]}' is missing; {EXPORT_AGAIN}", "members")
     listed = data.get("members")
     if isinstance(listed, dict) and isinstance(listed.get(PASSES), str):
         check_hash(PASSES, listed[PASSES], members)  # before its bytes are read as passes
@@ -144,6 +152,6 @@ def _check_labels(bundle: Bundle) -> None:
         try:  # a list of millions of lines is not split: that would take a hundred times their bytes
             count = count if count > classes + 1 else len(bundle.labels)
         except UnicodeDecodeError:
-            raise BundleError(f"labels.txt is not UTF-8; {AGAIN}") from None
+            raise BundleError(f"labels.txt is not UTF-8; {EXPORT_AGAIN}") from None
         if count != classes:
             raise BundleError(f"{count} labels for {classes} classes; give a line for each class")

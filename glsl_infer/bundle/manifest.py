@@ -195,7 +195,10 @@ class Manifest:
         """
         if len(self.inputs) != 1 or self.inputs[0].kind != PICTURE:
             kinds = ", ".join(f"'{entry.name}' ({entry.kind})" for entry in self.inputs)
-            raise InputError(f"the model's inputs are {kinds}; this needs a model with one image and nothing else")
+            raise InputError(
+                f"the model's inputs are {kinds}; this needs a model whose only input is an image; "
+                "glsl-infer run accepts all models"
+            )
         return self.inputs[0]
 
     @property

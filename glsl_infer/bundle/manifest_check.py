@@ -308,7 +308,7 @@ def check_caps(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     # Sizes of inputs can exceed the textures, because views can overlap.
     input_sizes = [math.prod(entry.shape) for entry in manifest.inputs]
     output_sizes = [sum(math.prod(shape_of(value)) for value in output.values) for output in manifest.outputs]
-    for what, count, cap in (
+    for subject, count, cap in (
         ("layers", len(manifest.layers), MAX_LAYERS),
         ("textures", len(manifest.textures), MAX_TEXTURES),
         ("programs", len(manifest.programs), MAX_PROGRAMS),
@@ -320,7 +320,7 @@ def check_caps(manifest: Manifest, sizes: Mapping[str, int]) -> None:
         ("texels drawn in a frame", sum(quad.width * quad.height for quad in quads), MAX_DRAWN_TEXELS),
     ):
         if count > cap:
-            raise BundleError(f"{count} {what}; a model has at most {cap}")
+            raise BundleError(f"{count} {subject}; a model has at most {cap}")
     for name, size in sizes.items():
         if name.startswith("shaders/") and size > MAX_SHADER_BYTES:
             raise BundleError(f"member '{name}' has {size} bytes of GLSL; a shader has at most {MAX_SHADER_BYTES}")

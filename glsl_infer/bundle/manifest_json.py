@@ -258,5 +258,5 @@ MAKE: Mapping[str, Any] = {
 }
 """Constructors by the name of an object or a type."""
 
-OWN: Mapping[str, Any] = {"view": _view, "attribute": _attribute}
-READERS = Described(MAKE, OWN)
+CUSTOM_READERS: Mapping[str, Any] = {"view": _view, "attribute": _attribute}
+READERS = Described(MAKE, CUSTOM_READERS)

@@ -15,7 +15,7 @@ from typing import Any
 from glsl_infer.bundle.described import Described
 from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.bundle.manifest_check import check_value
-from glsl_infer.bundle.manifest_json import MAKE, OWN, steps_to_json, value_to_json
+from glsl_infer.bundle.manifest_json import CUSTOM_READERS, MAKE, steps_to_json, value_to_json
 from glsl_infer.bundle.rules import rule
 from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.graph.host_steps import HostStep
@@ -125,7 +125,7 @@ def layers_of(
     )
 
 
-READERS = Described({**MAKE, "graph": Network, "graph_output": NetworkOutput, "graph_layer": Layer}, OWN)
+READERS = Described({**MAKE, "graph": Network, "graph_output": NetworkOutput, "graph_layer": Layer}, CUSTOM_READERS)
 
 
 def check(network: Network, manifest: Manifest, sizes: Mapping[str, int]) -> None:

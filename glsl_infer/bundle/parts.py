@@ -33,7 +33,7 @@ from glsl_infer.bundle.format_constants import (
 )
 from glsl_infer.bundle.manifest import PICTURE, Input, Limits, Manifest, Output, Probe
 from glsl_infer.bundle.manifest_check import LABELS
-from glsl_infer.bundle.manifest_json import MAKE, OWN, PICTURE_CHANNELS, purpose_problem, steps_to_json
+from glsl_infer.bundle.manifest_json import CUSTOM_READERS, MAKE, PICTURE_CHANNELS, purpose_problem, steps_to_json
 from glsl_infer.bundle.rules import rule
 from glsl_infer.cpu import CUSTOM, FORCED, KERNELS
 from glsl_infer.cpu.custom import NAME
@@ -232,7 +232,7 @@ def _operator(
     return node, weights
 
 
-READERS = Described({**MAKE, "tensor_input": _input, "tensor_output": _output, "operator": _operator}, OWN)
+READERS = Described({**MAKE, "tensor_input": _input, "tensor_output": _output, "operator": _operator}, CUSTOM_READERS)
 
 
 def operator_problem(node: Node) -> str | None:
@@ -286,7 +286,7 @@ def verified(data: Any, members: Mapping[str, bytes], read_part: ReadPart) -> tu
     with rule("keys"):
         name, inputs, outputs, entries, digests = READERS.read("parted", data)[3:]
     if LABELS not in members:
-        raise BundleError(f"member '{LABELS}' is missing; {container.AGAIN}", "members")
+        raise BundleError(f"member '{LABELS}' is missing; {container.EXPORT_AGAIN}", "members")
     container.check_hashes(digests, members)
     inside = _by_part(members, len(entries))
     parts = tuple(_read(entry, f"parts[{number}]", inside[number], read_part) for number, entry in enumerate(entries))
@@ -323,7 +323,7 @@ def _read(entry: PartEntry, where: str, members: dict[str, bytes], read_part: Re
             return CpuPart(inputs, outputs, _with_weights(operators or (), members.get(WEIGHTS, b""), where))
     text = members.pop(container.MANIFEST, None)
     if text is None:
-        raise BundleError(f"{where}: its manifest.json is missing; {container.AGAIN}", "members")
+        raise BundleError(f"{where}: its manifest.json is missing; {container.EXPORT_AGAIN}", "members")
     try:
         with rule("keys"):
             data = container.parse(text, container.MANIFEST)

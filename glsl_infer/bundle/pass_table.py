@@ -164,9 +164,9 @@ def _unpack_pass(source: _Bytes, names: Names, left: int) -> Pass:
         ("program", program_index, len(names.programs)),
         *(("texture", number, len(names.textures)) for number in (target, *texture_indices)),
     )
-    for what, number, limit in indices:
+    for subject, number, limit in indices:
         if number >= limit:
-            raise BundleError(f"{where}: {what} {number} of {limit}")
+            raise BundleError(f"{where}: {subject} {number} of {limit}")
     if clear > 1:
         raise BundleError(f"{where}: 'clear' is {clear}, not 0 or 1")
     program = names.programs[program_index]
@@ -183,15 +183,15 @@ def _unpack_pass(source: _Bytes, names: Names, left: int) -> Pass:
 
 
 def _unpack_quads(source: _Bytes, count: int, sources: int) -> tuple[Quad, ...]:
-    width = 4 + 2 * sources
-    numbers = struct.unpack(f"<{width * count}h", source.take(2 * width * count))
+    length = 4 + 2 * sources
+    numbers = struct.unpack(f"<{length * count}h", source.take(2 * length * count))
     quads = []
     least = 0
-    for at in range(0, len(numbers), width):
-        x, y, wide, high = numbers[at : at + 4]
-        least = min(least, x, y, wide, high)
-        end = at + width
-        quads.append(Quad(x, y, wide, high, tuple(zip(numbers[at + 4 : end : 2], numbers[at + 5 : end : 2]))))
+    for at in range(0, len(numbers), length):
+        x, y, width, height = numbers[at : at + 4]
+        least = min(least, x, y, width, height)
+        end = at + length
+        quads.append(Quad(x, y, width, height, tuple(zip(numbers[at + 4 : end : 2], numbers[at + 5 : end : 2]))))
     if least < 0 or min(numbers) < -MAX_SIDE or max(numbers) > MAX_SIDE:
         raise BundleError(f"{source.where}: a quad beyond {MAX_SIDE} texels")
     return tuple(quads)

@@ -127,11 +127,11 @@ def _rightmost(entry: Pass, widths: Mapping[str, int]) -> float:
     return max(coordinates) / widths[entry.textures[source.unit]]
 
 
-def _compare(program: str, what: str, passed: set[str], declared: set[str]) -> None:
+def _compare(program: str, subject: str, passed: set[str], declared: set[str]) -> None:
     unset, unknown = sorted(declared - passed), sorted(passed - declared)
     if unset:
-        raise BundleError(f"program '{program}': its shader declares the {what} '{unset[0]}', which no pass sets")
+        raise BundleError(f"program '{program}': its shader declares the {subject} '{unset[0]}', which no pass sets")
     if unknown:
         raise BundleError(
-            f"program '{program}': passes set the {what} '{unknown[0]}', which its shader does not declare"
+            f"program '{program}': passes set the {subject} '{unknown[0]}', which its shader does not declare"
         )

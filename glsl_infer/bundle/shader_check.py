@@ -1,9 +1,9 @@
 """The GLSL of bundles: a subset, which the reader understands completely. Drivers compile nothing else.
 
 ``docs/reference/bundle-format.md`` (The GLSL of bundles) has the rules, ``format.json`` its words and limits. The
-checker is an abstract interpreter. It follows each value as an interval, rounded outward by more than 32-bit floats
-are, through assignments, both sides of conditions, loops (to a fixed point) and calls (once for each set of arguments).
-Macros are expanded as the preprocessor expands them.
+checker is an abstract interpreter. The abstract value of an expression is an interval that contains its results in
+32-bit floats. Intervals are followed through assignments, both sides of conditions, loops (to a fixed point) and calls
+(once for each set of arguments). Macros are expanded as the preprocessor expands them.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ _VECTORS = frozenset(("vec2", "vec3", "vec4"))
 _LONGEST_VECTOR = 24  # tokens of a constructor of numbers, which is read at once
 _WORDS = frozenset((*GLSL_TYPES, "for", "if", "return", "void", "const", "break"))
 _LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
+_TIGHTEST = max(_LEVELS.values())
 _COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
 _EXACT = frozenset(line.split(" ")[1] for line in GLSL_LINES if "(" not in line)
 _ARGUMENTS = {"clamp": 3, "mix": 3} | dict.fromkeys(("dot", "lessThan", "max", "min", "pow", "step"), 2)
@@ -54,17 +55,19 @@ _BEFORE, _AFTER = frozenset(("=", "(", ",", "<", "return")), frozenset((";", ")"
 
 INT, FLOAT, BOOL, SAMPLER = 0, 1, 5, 6
 _TYPES = {"int": INT, "float": FLOAT, "vec2": 2, "vec3": 3, "vec4": 4, "sampler2D": SAMPLER}
+_NO_ASSIGNMENT = frozenset((*_TYPES, "const", "for", "if", "break", "return", *GLSL_STATEMENTS))
+"""First words of statements that are not assignments."""
 WILD, CONST, GROWN = 1, 2, 4
 _INF = math.inf
 _EPSILON = 2.0**-22
 """More than four roundings of 32-bit floats, as drivers divide by multiplying, and add in another order."""
 _TINY = 1e-30
 _MOST_WRITTEN, _MOST_EXECUTED = GLSL_LIMITS["written"], GLSL_LIMITS["executed"]
-_MOST_OPERATORS = GLSL_LIMITS["operators"]
-_SMALL, _GROWN = 1e24, 1e34
-"""A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_GROWN``: shaders compute less."""
+_MOST_OPERATORS, _MOST_BRACKETS = GLSL_LIMITS["operators"], GLSL_LIMITS["brackets"]
+_SMALL, _MOST_GROWN = 1e24, 1e34
+"""A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_MOST_GROWN``: shaders compute less."""
 _LARGEST_INT = 1 << 30
-_FAR = 1e36
+_MAX_PRODUCT = 1e36
 """Products of factors beyond it can be infinite in another order, and sums of such products."""
 
 
@@ -87,6 +90,10 @@ class Value(NamedTuple):
     marks: int = 0
     uniform: str = ""
     reach: float = 1.0
+
+
+_new: Callable[..., Value] = tuple.__new__
+"""Makes a ``Value`` of a tuple of all fields, in half the time of ``Value()``."""
 
 
 class Variable(NamedTuple):
@@ -194,6 +201,7 @@ class _Lines:
         self._known: dict[str, bool | None] = dict.fromkeys(GLSL_DEVICE)  # None: the device decides
         self._branches: list[bool | None] = []
         self._number = self._conditions = 0
+        self._line_tokens: dict[str, list[str]] = {}  # many lines occur again
         self._next_line = ""  # the line that has to follow, because a loop's bound and its end belong together
         if not text.endswith("\n"):
             raise self.refuse(text.count("\n") + 1, "it does not end with a line feed")
@@ -208,7 +216,9 @@ class _Lines:
             if line.startswith("#"):
                 self._directive(line[1:])
             elif line and False not in self._branches:
-                tokens = self._tokens_of(line)
+                tokens = self._line_tokens.get(line)
+                if tokens is None:
+                    tokens = self._line_tokens[line] = self._tokens_of(line)
                 self.tokens += tokens
                 self.numbers += [self._number] * len(tokens)
                 if len(self.tokens) > GLSL_LIMITS["tokens"]:
@@ -216,17 +226,17 @@ class _Lines:
         if self._branches:
             raise self._refused("a condition without #endif")
 
-    def refuse(self, number: int, what: str) -> BundleError:
+    def refuse(self, number: int, problem: str) -> BundleError:
         """Return the refusal of a line."""
-        return BundleError(f"shader '{self.member}' line {number}: {what}; export the model again")
+        return BundleError(f"shader '{self.member}' line {number}: {problem}; export the model again")
 
     def decimals(self) -> list[tuple[str, float]]:
         """Return the numbers with a decimal point, and their values."""
-        texts = {token for token in self.tokens if token[0] in "0123456789" and ("." in token or "e" in token)}
+        texts = [token for token in set(self.tokens) if token[0] in "0123456789" and ("." in token or "e" in token)]
         return [(token, float(token)) for token in texts if float(token) <= MAX_FLOAT]
 
-    def _refused(self, what: str) -> BundleError:
-        return self.refuse(self._number, what)
+    def _refused(self, problem: str) -> BundleError:
+        return self.refuse(self._number, problem)
 
     def _tokens_of(self, line: str) -> list[str]:
         """Return the tokens of a line without its spaces."""
@@ -242,20 +252,20 @@ class _Lines:
             at = match.end()
 
     def _directive(self, line: str) -> None:
-        word, _, rest = line.partition(" ")
+        word, _, remainder = line.partition(" ")
         branches = self._branches
         live = False not in branches
         if word in ("ifdef", "ifndef", "if"):
             if word != "if":
-                rest = f"{'!' if word == 'ifndef' else ''}defined({rest})"
-            terms = _TERM.findall(rest)
+                remainder = f"{'!' if word == 'ifndef' else ''}defined({remainder})"
+            terms = _TERM.findall(remainder)
             named = all(_MACRO.fullmatch(name) for _, name in terms)
-            if not _CONDITION.fullmatch(rest) or not named or len(branches) >= GLSL_LIMITS["conditions"]:
+            if not _CONDITION.fullmatch(remainder) or not named or len(branches) >= GLSL_LIMITS["conditions"]:
                 raise self._refused("a condition of another form, or too deep")
             states = [_not(self._known.get(name, False), sign == "!") for sign, name in terms]
             state = False if False in states else None if None in states else True
             branches.append(state)
-        elif word in ("else", "endif") and not rest:
+        elif word in ("else", "endif") and not remainder:
             if not branches:
                 raise self._refused(f"#{word} without a condition")
             state = branches.pop()
@@ -264,7 +274,7 @@ class _Lines:
                 branches.append(_not(state, True))
         elif word in ("define", "undef"):
             if live:
-                self._definition(word, rest)
+                self._definition(word, remainder)
             return
         else:
             raise self._refused(f"#{word[:12]} is not used in this format")
@@ -275,17 +285,19 @@ class _Lines:
             self.tokens.append("#if" if word[0] == "i" else f"#{word}")
             self.numbers.append(self._number)
 
-    def _definition(self, word: str, rest: str) -> None:
-        definition = _DEFINE.fullmatch(rest)
+    def _definition(self, word: str, remainder: str) -> None:
+        definition = _DEFINE.fullmatch(remainder)
         certain = None not in self._branches
         statement = definition is not None and definition[1] in GLSL_STATEMENTS
-        follows = f"#define {rest}" == self._next_line
-        exempt = word == "define" and rest in GLSL_LINES and (follows or not rest.startswith(GLSL_STATEMENTS[1]))
+        follows = f"#define {remainder}" == self._next_line
+        exempt = (
+            word == "define" and remainder in GLSL_LINES and (follows or not remainder.startswith(GLSL_STATEMENTS[1]))
+        )
         if definition is None or not (exempt or (_MACRO.fullmatch(definition[1]) and not statement)):
             raise self._refused("a macro that is not of this format")
         self._next_line = ""
         if definition[1] == GLSL_STATEMENTS[0]:
-            self._next_line = f"#define {GLSL_LINES[GLSL_LINES.index(rest) + 1]}"
+            self._next_line = f"#define {GLSL_LINES[GLSL_LINES.index(remainder) + 1]}"
         name, params = definition[1], tuple(definition[2].split(", ")) if definition[2] else None
         self._known[name] = (word == "define") if certain else None
         self.reserved.add(name)
@@ -332,38 +344,43 @@ def _is_infinite(value: Value) -> bool:
 
 def _reach(value: Value) -> float:
     """Return the largest product of factors, and the inverse of the smallest that is not 0 anyway."""
-    least, most = value.least, value.most
+    _, least, most, _, _, reach = value
     if least > 0.0:
-        return max(value.reach, most, 1.0 / least)
-    return max(value.reach, -least, -1.0 / most if most < 0.0 else most)
+        return max(reach, most, 1.0 / least)
+    return max(reach, -least, -1.0 / most if most < 0.0 else most)
 
 
 def _rounded(kind: int, least: float, most: float, marks: int, reach: float = 1.0) -> Value:
     """Return a value with its ends rounded outward, and to 0 where GPUs flush small numbers to 0."""
-    least -= abs(least) * _EPSILON if least > -_INF else 0.0
-    most += abs(most) * _EPSILON if most < _INF else 0.0
+    if least > -_INF:
+        least -= abs(least) * _EPSILON
+    if most < _INF:
+        most += abs(most) * _EPSILON
     least = 0.0 if 0.0 < least <= _TINY else least if least >= -MAX_FLOAT else -_INF
     most = 0.0 if -_TINY <= most < 0.0 else most if most <= MAX_FLOAT else _INF
-    return Value(kind, least, most, marks, "", reach)
+    return _new(Value, (kind, least, most, marks, "", reach))
 
 
 def _add(kind: int, left: Value, right: Value, marks: int) -> Value:
-    if (left.marks | right.marks) & GROWN:
+    if (left[3] | right[3]) & GROWN:
         other = right if left.marks & GROWN else left
         if not other.marks & GROWN and _is_small(other):
-            return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", max(left.reach, right.reach))
-    if (left.most > _GROWN and right.least < -_GROWN) or (left.least < -_GROWN and right.most > _GROWN):
+            return Value(kind, -_MOST_GROWN, _MOST_GROWN, marks | GROWN, "", max(left.reach, right.reach))
+    _, low, high, _, _, reach = left
+    _, least, most, _, _, other_reach = right
+    if (high > _MOST_GROWN and least < -_MOST_GROWN) or (low < -_MOST_GROWN and most > _MOST_GROWN):
         return Value(kind, -_INF, _INF, marks | WILD)  # infinite values of both signs, perhaps in another order
-    return _rounded(kind, left.least + right.least, left.most + right.most, marks, max(left.reach, right.reach))
+    return _rounded(kind, low + least, high + most, marks, reach if reach >= other_reach else other_reach)
 
 
 def _multiply(kind: int, left: Value, right: Value, marks: int) -> Value:
     reach = _reach(left) * _reach(right)
-    if reach > _FAR:
+    if reach > _MAX_PRODUCT:
         return Value(kind, -_INF, _INF, marks | WILD)
-    if left.least == left.most == 0.0 or right.least == right.most == 0.0:
+    low, high, least, most = left[1], left[2], right[1], right[2]
+    if low == high == 0.0 or least == most == 0.0:
         return Value(kind, 0.0, 0.0, marks if marks & WILD else CONST)
-    ends = [a * b for a in left[1:3] for b in right[1:3]]
+    ends = low * least, low * most, high * least, high * most
     return _rounded(kind, min(ends), max(ends), marks, reach)
 
 
@@ -376,11 +393,13 @@ def _divide(kind: int, left: Value, right: Value, marks: int) -> Value:
 
 def _plain(kind: int, value: Value) -> Value:
     """Return a value as another type, and no longer as a part of a uniform."""
-    return value if value[0] == kind and not value[4] else Value(kind, value[1], value[2], value[3], "", value[5])
+    if value[0] == kind and not value[4]:
+        return value
+    return _new(Value, (kind, value[1], value[2], value[3], "", value[5]))
 
 
 def _negative(value: Value) -> Value:
-    return Value(value.type, -value.most, -value.least, value.marks, "", value.reach)
+    return _new(Value, (value[0], -value[2], -value[1], value[3], "", value[5]))
 
 
 def _bounded(kind: int, first: Value, other: Value, least: Callable[..., float]) -> Value:
@@ -390,11 +409,11 @@ def _bounded(kind: int, first: Value, other: Value, least: Callable[..., float])
     if (first.marks | other.marks) & WILD:
         others = [other] * (first.marks & WILD) + [first] * (other.marks & WILD)
         low, high = min(low, *[value.least for value in others]), max(high, *[value.most for value in others])
-    elif (first.marks | other.marks) & GROWN and low >= -_GROWN and high <= _GROWN:
-        near = [
+    elif (first.marks | other.marks) & GROWN and low >= -_MOST_GROWN and high <= _MOST_GROWN:
+        bounded = [
             value.marks & GROWN or (-value.least if least is min else value.most) <= _SMALL for value in (first, other)
         ]
-        marks |= GROWN if all(near) else 0
+        marks |= GROWN if all(bounded) else 0
     return Value(kind, low, high, marks)
 
 
@@ -428,6 +447,7 @@ class _Checker:
         self.returned: Value | None = None
         self.conditional = 0
         self.chosen = 0  # choices around the place, of which a fragment executes one side
+        self.changeable = ["gl_FragColor"]  # names of global variables, also of those of other devices
         self.globals_read: list[str] = []  # by the statement, and whether it calls functions, which change these
         self.called_in_statement, self.changed_in_statement = False, list[str]()
         self.uses_globals = False  # the function so far
@@ -437,11 +457,11 @@ class _Checker:
         self.turning = 0  # loops around the place
         self.breaks: list[_Scopes] = []
 
-    def refused(self, what: str) -> BundleError:
+    def refused(self, problem: str) -> BundleError:
         """Return the refusal of the token at which the checker is."""
         numbers = self.lines.numbers
         at = self.at if self.place is None else self.place
-        return self.lines.refuse(numbers[min(at, len(numbers) - 1)] if numbers else 1, what)
+        return self.lines.refuse(numbers[min(at, len(numbers) - 1)] if numbers else 1, problem)
 
     # Tokens
 
@@ -498,14 +518,17 @@ class _Checker:
         """Make a variable of the innermost block."""
         self.cost(1)
         self.scopes[-1][name] = Variable(kind, type_, value, size)
+        if kind == "global":
+            self.changeable.append(name)
         if sum(map(len, self.scopes)) > GLSL_LIMITS["names"]:
             raise self.refused(f"more than {GLSL_LIMITS['names']} variables at once")
 
     def find(self, name: str) -> Variable | None:
         """Return the variable of this name."""
         for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
+            variable = scope.get(name)
+            if variable is not None:
+                return variable
         return None
 
     def saved(self) -> _Scopes:
@@ -515,8 +538,8 @@ class _Checker:
     def join(self, other: _Scopes, hull: Callable[[Value, Value], Value] = _hull) -> bool:
         """Let each variable hold its values in ``other`` as well; return whether that changed one."""
         changed = False
-        for scope, there in zip(self.scopes, other):
-            for name, variable in there.items():
+        for scope, variables in zip(self.scopes, other):
+            for name, variable in variables.items():
                 mine = scope.get(name)
                 if mine is None:
                     scope[name] = variable
@@ -568,8 +591,8 @@ class _Checker:
         if kind not in _TYPES or kind == "int" or (word == "varying" and not re.fullmatch(r"coord[0-6]", name)):
             raise self.refused(f"the {word} '{name}' is not of this format")
         self.expect(";")
-        far = float(GLSL_LIMITS[word]) if kind != "sampler2D" else 0.0
-        value = Value(_TYPES[kind], -far, far, 0, name if word == "uniform" else "")
+        largest = float(GLSL_LIMITS[word]) if kind != "sampler2D" else 0.0
+        value = Value(_TYPES[kind], -largest, largest, 0, name if word == "uniform" else "")
         self.declare(name, "sampler2D" if kind == "sampler2D" else word, _TYPES[kind], value, size)
         if word == "uniform":
             self.made.uniforms[name] = kind
@@ -633,7 +656,7 @@ class _Checker:
 
     def call(self, name: str, signature: str, arguments: list[Value]) -> Value:
         """Return the value of a call of a function of the shader, and change global variables as it does."""
-        outer = self.saved()
+        outer = self.scopes  # nothing changes these dicts: a body has a copy of the global variables
         state = (self.tokens, self.at, self.macros, self.functions, self.place, self.alone, self.in_coordinate)
         inner = (self.returns, self.returned, self.conditional, self.breaks, self.branches, self.operators)
         statement = self.globals_read, self.called_in_statement, self.changed_in_statement
@@ -647,12 +670,9 @@ class _Checker:
         self.calls += 1
         if self.calls > GLSL_LIMITS["calls"]:
             raise self.refused("calls are too deep in each other")
+        before = [(key, outer[0][key].value) for key in self.changeable if key in outer[0]]
         for function in self.functions[signature]:
-            key = (
-                function.at,
-                tuple(arguments),
-                tuple(v.value for v in outer[0].values() if v.kind in ("global", "output")),
-            )
+            key = function.at, tuple(arguments), tuple(before)
             if key not in self.results:
                 self.tokens, self.at, self.macros, self.functions = (
                     self.code,
@@ -670,7 +690,8 @@ class _Checker:
                 self.results[key] = value, self.scopes[0], self.written, self.executed, self.loops, used
             value, globals_, written, executed, inside, used = self.results[key]
             uses_globals |= used
-            loops = [*loops, *(replace(loop, depth=loop.depth + turning) for loop in inside)]
+            if inside:
+                loops = [*loops, *(replace(loop, depth=loop.depth + turning) for loop in inside)]
             most = max(most[0], written), max(most[1], executed)
             self.scopes = [dict(globals_)]
             if after:
@@ -684,12 +705,11 @@ class _Checker:
         self.globals_read, others, changed = statement
         self.called_in_statement = others or uses_globals
         self.uses_globals = caller_uses_globals or uses_globals
-        self.changed_in_statement = changed or [
-            key for key, variable in outer[0].items() if after[0][key].value != variable.value
-        ]
+        self.changed_in_statement = changed or [key for key, value in before if after[0][key].value != value]
         if others and uses_globals and self.changed_in_statement:
             raise self.refused(f"'{name}' is not the only call of a statement that changes global variables")
-        self.unchanged(self.globals_read)
+        if self.globals_read:
+            self.unchanged(self.globals_read)
         self.written, self.executed = cost
         self.loops, self.turning = loops, turning
         self.cost(1 + most[0], 1 + most[1])
@@ -720,8 +740,8 @@ class _Checker:
                 self.scopes, self.returned = before, returned
             else:
                 other, others = first or (before, returned)
-                for depth, (scope, there) in enumerate(zip(self.scopes, other)):
-                    for name in scope.keys() ^ there.keys():
+                for depth, (scope, variables) in enumerate(zip(self.scopes, other)):
+                    for name in scope.keys() ^ variables.keys():
                         if any(name in outer for outer in self.scopes[:depth]):
                             raise self.refused(f"'{name}' is another variable on one side of a condition")
                 self.join(other)
@@ -766,10 +786,12 @@ class _Checker:
         """Read one statement."""
         self.begin()
         token = self.tokens[self.at]
-        after = self.tokens[self.at + 1 : self.at + 2]
+        after = self.tokens[self.at + 1] if token else _END
         if self.returned is not None:
             raise self.refused("a statement after 'return'")
-        if token in _TYPES and after != ["("]:
+        if after != "(" and token not in _NO_ASSIGNMENT:
+            self.assignment()
+        elif token in _TYPES and after != "(":
             self.declaration(self.next(), constant=False)
         elif token == "const":
             self.at += 1
@@ -794,8 +816,9 @@ class _Checker:
         elif token in GLSL_STATEMENTS and token in self.macros:
             self.at += 1
             self.macro(token, self.statement)
-        elif after == ["("]:
-            if not any(key.startswith(f"{token}(") for key in self.functions):
+        elif after == "(":
+            start = f"{token}("
+            if not any(key.startswith(start) for key in self.functions):
                 raise self.refused(f"'{token}' is no function of the shader")
             self.expression()
             self.expect(";")
@@ -843,11 +866,12 @@ class _Checker:
 
     def assignment(self) -> None:
         """Read an assignment to a variable."""
-        name = self.next() if self.tokens[self.at] == "gl_FragColor" else self.name()
+        tokens = self.tokens
+        name = self.next() if tokens[self.at] == "gl_FragColor" else self.name()
         variable = self.find(name)
         if variable is None or variable.kind not in ("local", "global", "parameter", "output"):
             raise self.refused(f"'{name}' cannot be assigned to")
-        part = self.component() if self.tokens[self.at] == "." else 0
+        part = self.component() if tokens[self.at] == "." else 0
         sign = self.next()
         if sign not in ("=", "+=", "-=", "*=", "/="):
             raise self.refused(f"an assignment is expected, not '{sign}'")
@@ -948,14 +972,17 @@ class _Checker:
 
     def binary(self, level: int) -> Value:
         """Read operations of this level and of tighter ones."""
-        value = self.unary()
         tokens, levels = self.tokens, _LEVELS
+        value = self.unary() if tokens[self.at] == "-" else self.operand()
         while True:
             sign = tokens[self.at]
             own = levels.get(sign, 0)
-            if own < level or not own:
+            if own < level:
                 return value
             self.at += 1
+            if own == _TIGHTEST:
+                value = self.combine(sign, value, self.unary() if tokens[self.at] == "-" else self.operand())
+                continue
             self.chosen += own < 3
             value = self.combine(sign, value, self.binary(own + 1))
             self.chosen -= own < 3
@@ -969,20 +996,22 @@ class _Checker:
             self.cost(0, 0)
         if self.operators > _MOST_OPERATORS:
             raise self.refused(f"a statement has more than {GLSL_LIMITS['operators']} operations")
+        left_type, right_type = left[0], right[0]
         if _LEVELS[sign] < 5:
-            if (left.type != right.type) or (_LEVELS[sign] < 3 and left.type != BOOL):
+            if (left_type != right_type) or (_LEVELS[sign] < 3 and left_type != BOOL):
                 raise self.refused("values of two types")
             return Value(BOOL, 0.0, 1.0)
-        kind = left.type if right.type == FLOAT else right.type
-        if kind > 4 or (left.type not in (kind, FLOAT)) or (kind == INT) != (left.type == right.type == INT):
+        kind = left_type if right_type == FLOAT else right_type
+        if kind > 4 or (left_type not in (kind, FLOAT)) or (kind == INT) != (left_type == right_type == INT):
             raise self.refused("values of two types")
         if sign == "-":
             right = _negative(right)
-        marks = ((left.marks | right.marks) & WILD) | (left.marks & right.marks & CONST)
+        marks = ((left[3] | right[3]) & WILD) | (left[3] & right[3] & CONST)
         if kind == INT:
             return self.integer(sign, left, right, marks)
         if sign != "/":
-            return self.constant((_multiply if sign == "*" else _add)(kind, left, right, marks))
+            value = _multiply(kind, left, right, marks) if sign == "*" else _add(kind, left, right, marks)
+            return self.constant(value) if value[3] & CONST else value
         if _may_be_zero(right) and right.marks & CONST:
             raise self.refused("a division by a constant that can be 0")
         if right.uniform:
@@ -1025,35 +1054,35 @@ class _Checker:
         tokens, at = self.tokens, self.at
         token = tokens[at]
         after = tokens[at + 1] if token else _END
-        if after != "(" and token not in self.macros:  # the most frequent operands, without further calls
-            if token[:1].isdigit():
-                self.at = at + 1
-                value = self.number(token)
-            else:
-                variable = self.find(token)
-                if variable is None or variable.size or variable.value is None or variable.type > BOOL:
-                    value = self.primary()
-                else:
-                    self.at = at + 1
-                    value = variable.value
-                    if variable.kind in ("global", "output"):
-                        self.uses_globals = True
-                        self.globals_read.append(token)
-                        self.unchanged([token])
-                    if value[3] & CONST:
-                        self.constant(value)
+        if after == "(" or token in self.macros:
+            vector = self.vector(token, at + 2) if token in _VECTORS and token not in self.macros else None
+            value = self.primary() if vector is None else vector
+        elif token[:1].isdigit():
+            self.at = at + 1
+            value = self.number(token)
         else:
-            value = self.primary()
-        if self.tokens[self.at] == ".":
+            variable = self.find(token)
+            if variable is None or variable.size or variable.value is None or variable.type > BOOL:
+                value = self.primary()
+            else:
+                self.at = at + 1
+                value = variable.value
+                if variable.kind in ("global", "output"):
+                    self.uses_globals = True
+                    self.globals_read.append(token)
+                    self.unchanged([token])
+                if value[3] & CONST:
+                    self.constant(value)
+        if tokens[self.at] == ".":
             if not 2 <= value[0] <= 4:
                 raise self.refused("components of a number")
-            return Value(self.component(), value[1], value[2], value[3], value[4], value[5])
+            return _new(Value, (self.component(), value[1], value[2], value[3], value[4], value[5]))
         return value
 
     def component(self) -> int:
         """Go on after a point and the components that it picks; return their number."""
-        self.expect(".")
-        token = self.next()
+        token = self.tokens[self.at + 1]
+        self.at += 2 if token else 1
         if token not in _SWIZZLES:
             raise self.refused("a component is expected")
         return len(token)
@@ -1105,9 +1134,14 @@ class _Checker:
             return self.constant(value)
         return value
 
-    def vector(self, name: str) -> Value | None:
-        """Read a constructor whose arguments are numbers alone, as weights are; None where one is not."""
-        tokens, at, constants = self.tokens, self.at + 1, self.numbers
+    def vector(self, name: str, start: int) -> Value | None:
+        """Read a constructor whose arguments are numbers alone, as weights are; None if one is not.
+
+        ``start`` is the index of the first argument.
+        """
+        if self.brackets >= _MOST_BRACKETS:
+            return None
+        tokens, at, constants = self.tokens, start, self.numbers
         least, most, signs = _INF, -_INF, 0
         while True:
             token = tokens[at]
@@ -1131,19 +1165,15 @@ class _Checker:
             if tokens[at] != ",":
                 return None
             at += 1
-        if at - self.at > _LONGEST_VECTOR:
+        if at - start >= _LONGEST_VECTOR:
             return None
         self.at = at + 1
         self.cost(1 + signs, 1 + signs)
-        return self.constant(Value(_TYPES[name], least, most, CONST))
+        return self.constant(_new(Value, (_TYPES[name], least, most, CONST, "", 1.0)))
 
     def called(self, names: list[str]) -> Value:
         """Read the arguments of a function; ``names`` are all that a macro can stand for."""
         name = names[0]
-        if len(names) == 1 and name in _VECTORS and self.brackets < GLSL_LIMITS["brackets"]:
-            vector = self.vector(name) if self.tokens[self.at] == "(" else None
-            if vector is not None:
-                return vector
         self.nested(1)
         self.expect("(")
         if names == ["texture2D"]:
@@ -1235,8 +1265,8 @@ class _Checker:
             if not marks & CONST or not -_LARGEST_INT < least <= most < _LARGEST_INT:
                 raise self.refused("'int' of a variable")
             return Value(INT, float(math.trunc(least)), float(math.trunc(most)), marks)
-        near = all(value.marks & GROWN or _is_small(value) for value in arguments)
-        if near and any(value.marks & GROWN for value in arguments):
+        bounded = all(value.marks & GROWN or _is_small(value) for value in arguments)
+        if bounded and any(value.marks & GROWN for value in arguments):
             marks |= GROWN
         return Value(_TYPES[name], least, most, marks, "", max([value.reach for value in arguments]))
 
@@ -1262,7 +1292,9 @@ class _Checker:
         definitions = self.macros[name]
         start = self.at - 1
         params = definitions[0].params
-        if any(len(other.params or ()) != len(params or ()) for other in definitions) or self.expanding > 3:
+        several = len(definitions) > 1
+        differ = several and any(len(other.params or ()) != len(params or ()) for other in definitions)
+        if differ or self.expanding > 3:
             raise self.refused(f"macro '{name}' has other parameters elsewhere, or is too deep")
         if params is None and self.tokens[self.at] == "(":  # another name of a function
             if any(token != name and token in self.macros for entry in definitions for token in entry.body):
@@ -1273,9 +1305,12 @@ class _Checker:
         follows = self.tokens[self.at]
         alone = alone and (self.alone if follows == _END else follows in _AFTER)
         outer = self.tokens, self.at, self.place, self.alone
-        cost, before = (self.written, self.executed), self.saved() if len(definitions) > 1 else []
+        cost = self.written, self.executed
         most, result = cost, None
-        after: _Scopes = []
+        statement = parse == self.statement
+        # An expression changes variables by calls only, and each makes a new list of scopes.
+        before = self.saved() if several and statement else self.scopes
+        after: list[_Scopes] = []
         self.nested(1)
         self.expanding += 1
         for entry in definitions:
@@ -1287,7 +1322,7 @@ class _Checker:
             self.place = start if outer[2] is None else outer[2]
             self.tokens, self.at, self.alone = [*body, _END], 0, alone
             self.written, self.executed = cost
-            if parse == self.statement:
+            if statement:
                 if body:
                     self.statement()
             else:
@@ -1297,12 +1332,13 @@ class _Checker:
                 raise self.refused(f"macro '{name}' needs brackets")
             most = max(most[0], self.written), max(most[1], self.executed)
             self.tokens, self.at, self.place, self.alone = outer
-            if before:
-                if after:
-                    self.join(after)
-                after, self.scopes = self.scopes, [dict(scope) for scope in before]
-        if before:
-            self.scopes = after
+            if several:
+                after.append(self.scopes)
+                self.scopes = [dict(scope) for scope in before] if statement else before
+        if any(scopes is not before for scopes in after):
+            self.scopes = [dict(scope) for scope in after[0]]
+            for scopes in after[1:]:
+                self.join(scopes)
         self.expanding -= 1
         self.nested(-1)
         self.written, self.executed = most
@@ -1342,13 +1378,13 @@ def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
     marks = ((left.marks | right.marks | share.marks) & WILD) | (left.marks & right.marks & share.marks & CONST)
     if share.least >= -1e-5 and share.most <= 1.00001:
         both = _hull(left, right)
-        if _reach(both) * share.reach > _FAR:
+        if _reach(both) * share.reach > _MAX_PRODUCT:
             return Value(kind, -_INF, _INF, marks | WILD)
         reach = both.reach * share.reach
         if both.marks & GROWN:
-            return Value(kind, -_GROWN, _GROWN, marks | GROWN, "", reach)
-        far = 1e-4 * max(abs(both.least), abs(both.most))
-        return _rounded(kind, both.least - far, both.most + far, marks, reach)
+            return Value(kind, -_MOST_GROWN, _MOST_GROWN, marks | GROWN, "", reach)
+        margin = 1e-4 * max(abs(both.least), abs(both.most))
+        return _rounded(kind, both.least - margin, both.most + margin, marks, reach)
     complement = _add(FLOAT, Value(FLOAT, 1.0, 1.0, CONST), _negative(share), marks)
     first, second = _multiply(kind, left, complement, marks), _multiply(kind, right, share, marks)
     return _add(kind, first, second, marks | ((first.marks | second.marks | complement.marks) & WILD))
@@ -1361,5 +1397,5 @@ def _widened(first: Value, other: Value) -> Value:
     if both.least >= first.least and both.most <= first.most:
         return both._replace(reach=reach)
     if _is_small(both) or both.marks & GROWN:
-        return Value(first.type, -_GROWN, _GROWN, (both.marks & ~CONST) | GROWN, "", reach)
+        return Value(first.type, -_MOST_GROWN, _MOST_GROWN, (both.marks & ~CONST) | GROWN, "", reach)
     return Value(first.type, -_INF, _INF, both.marks & ~GROWN, "", reach)

@@ -16,7 +16,7 @@ from glsl_infer.bundle.zip_directory import Entry
 from glsl_infer.errors import BundleError, InputError
 from glsl_infer.support.files import reading
 
-LEAST = 1 << 16
+LEAST_STREAMED_BYTES = 1 << 16
 """Minimum size in bytes of a released member."""
 
 
@@ -42,7 +42,7 @@ class Members(Mapping[str, bytes]):
     def release(self, name: str) -> int:
         """Release a member from memory unless it is small; return the number of bytes freed."""
         data = self._loaded[name]
-        if data is None or len(data) < LEAST:
+        if data is None or len(data) < LEAST_STREAMED_BYTES:
             return 0
         self._loaded[name] = None
         return len(data)

@@ -21,8 +21,8 @@ _FLAGS = 0x0806  # the deflate level, and UTF-8 names
 _DEFLATED = 8
 
 
-AGAIN = "export or copy the file again"
-_NO_ZIP = f"not a glsl-infer model, or cut off before its end; {AGAIN}"
+EXPORT_AGAIN = "export or copy the file again"
+_NO_ZIP = f"not a glsl-infer model, or cut off before its end; {EXPORT_AGAIN}"
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ def read(file: BinaryIO) -> list[Entry]:
     end = file.read()
     if len(end) < _END.size or not end.startswith(b"PK\x05\x06"):
         raise BundleError(_NO_ZIP)
-    _, disk, first, here, count, size, offset, comment = _END.unpack(end)
+    _, disk, directory_disk, entries_on_disk, count, size, offset, comment = _END.unpack(end)
     if size > MAX_DIRECTORY_BYTES:
         raise BundleError(
             f"the directory of the zip is larger than {MAX_DIRECTORY_BYTES >> 20} MiB, which no model's is"
         )
-    if disk or first or here != count or comment or offset + size != length - _END.size:
+    if disk or directory_disk or entries_on_disk != count or comment or offset + size != length - _END.size:
         raise BundleError(_NO_ZIP)
     file.seek(offset)
     return _entries(file.read(size), count)
@@ -74,13 +74,13 @@ def _entries(directory: bytes, count: int) -> list[Entry]:
         _, _, _, flags, method, _, _, crc, packed, size, name, extra, comment, *_, offset = _ENTRY.unpack_from(
             directory, at
         )
-        begin = at + _ENTRY.size
-        if extra or comment or begin + name > len(directory):
+        name_begin = at + _ENTRY.size
+        if extra or comment or name_begin + name > len(directory):
             raise BundleError("the directory of the zip has more than a model's: extra fields or comments")
-        raw = directory[begin : begin + name]
+        raw = directory[name_begin : name_begin + name]
         header = b"PK\x03\x04" + directory[at + 6 : at + 32] + raw
         entries.append(Entry(raw.decode("latin-1"), flags, method, crc, packed, size, offset, header))
-        at = begin + name
+        at = name_begin + name
     if at != len(directory):
         raise BundleError(_NO_ZIP)
     return entries
@@ -98,11 +98,13 @@ def check(file: BinaryIO, entries: Sequence[Entry]) -> None:
             raise BundleError(f"member '{entry.name:.60}' is encrypted, or its size is after it")
         file.seek(at)
         if entry.offset != at or file.read(len(entry.header)) != entry.header:
-            raise BundleError(f"member '{entry.name:.60}' differs from the directory in place or description; {AGAIN}")
+            raise BundleError(
+                f"member '{entry.name:.60}' differs from the directory in place or description; {EXPORT_AGAIN}"
+            )
         at += len(entry.header) + entry.packed
     file.seek(-_END.size + 16, os.SEEK_END)
     if int.from_bytes(file.read(4), "little") != at:
-        raise BundleError(f"there are bytes between the members and the directory of the zip; {AGAIN}")
+        raise BundleError(f"there are bytes between the members and the directory of the zip; {EXPORT_AGAIN}")
 
 
 def unpack(file: BinaryIO, entry: Entry) -> bytes:

@@ -11,6 +11,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.support.near_names import nearest, nearest_file
 
 MODEL = "--model"
+_TASK = "--task"
 SUFFIX = ".glslnn"
 
 _MODEL_FIRST = (
@@ -33,7 +34,10 @@ _URL = re.compile(r"(https?|ftp|file):/+")
 
 
 def models_anywhere(words: Sequence[str]) -> list[str]:
-    """Return the arguments with the model in its command's form: ``--model`` or first argument. Both are accepted."""
+    """Return the arguments with the model in its command's form: ``--model`` or first argument. Both are accepted.
+
+    The first argument can also be the name of a published network or, except for ``classify``, of a task.
+    """
     arguments = list(words)
     if not arguments:
         return arguments
@@ -55,6 +59,8 @@ def models_anywhere(words: Sequence[str]) -> list[str]:
         if len(models) == 1:
             options.remove(models[0])
             return [command, MODEL, models[0], *options]
+        if options and not models and not any(word.partition("=")[0] == _TASK for word in options):
+            return [command, *_option_of_name(options[0], command), *options]
     return arguments
 
 
@@ -63,6 +69,18 @@ _SHIPPED = Path("models")
 
 _BUNDLE_COMMANDS = (*_MODEL_OPTION, "benchmark", "doctor", "labels", "report", "run", "selfcheck", "vc4")
 """Commands for ``*.glslnn`` files only. They accept the name of a fetched model instead of a file, as inspect does."""
+
+
+def _option_of_name(word: str, command: str) -> list[str]:
+    """Return the option whose value is a word, if that is the name of a task or a published network, else nothing."""
+    if word.startswith("-") or not word.replace("-", "").isalnum() or Path(word).exists():
+        return []
+    from glsl_infer.tasks import reading
+    from glsl_infer.tools.get import catalogue
+
+    if command != "classify" and reading.known(word):
+        return [_TASK]
+    return [MODEL] if word in catalogue.read() else []
 
 
 def fetched_models(args: argparse.Namespace) -> None:
@@ -104,11 +122,11 @@ def _fetched(model: Path, command: str) -> Path:
     if command == "inspect":  # it also reads other files, and has a message about them
         return model
     candidates = [Path(f"{name}{SUFFIX}"), _SHIPPED / f"{name}{SUFFIX}"]
-    near = nearest(name, [*networks, *reading.names()])
+    suggested = nearest(name, [*networks, *reading.names()])
     files = [file for file in candidates if file.is_file()] or [file for file in map(nearest_file, candidates) if file]
-    if files and (near is None or files[0] in candidates):
-        near = str(files[0])
-    suggestion = "" if near is None else f" (did you mean {near}?)"
+    if files and (suggested is None or files[0] in candidates):
+        suggested = str(files[0])
+    suggestion = "" if suggested is None else f" (did you mean {suggested}?)"
     raise InputError(
         f"{name}: no such file or model{suggestion}; give a file *{SUFFIX}, or a name that 'glsl-infer get' lists"
     )
@@ -143,8 +161,12 @@ def improved(message: str, options: Mapping[str, str], usage: str, forms: Mappin
         return f"missing: {message.removeprefix(_REQUIRED)}; {usage}"
     if message.startswith("unrecognized arguments: "):
         unknown = [word.partition("=")[0] for word in message.split()[2:] if word.startswith("-")]
-        spelling = nearest(unknown[0], options) if unknown else None
-        return message if spelling is None else f"{message}; did you mean {options[spelling]}?"
+        if not unknown:
+            return f"{message}; {usage}"
+        # The dashes are left out, because they would make short names similar.
+        suggestions = {spelling.lstrip("-"): option for spelling, option in options.items()}
+        spelling = nearest(unknown[0].lstrip("-"), suggestions)
+        return message if spelling is None else f"{message}; did you mean {suggestions[spelling]}?"
     return message
 
 
@@ -164,8 +186,12 @@ def with_file_name(message: str) -> str:
     if no_model is not None and is_image(Path(no_model[1])):
         return f"{no_model[1]}: an image, not a model; give a *{SUFFIX} file, or one to convert: .keras, .onnx, .tflite"
     match = _MISSING.match(message)
-    near = nearest_file(Path(match[1])) if match else None
-    return message if match is None or near is None else f"{match[0]} (did you mean {near}?){message[match.end() :]}"
+    suggested = nearest_file(Path(match[1])) if match else None
+    return (
+        message
+        if match is None or suggested is None
+        else f"{match[0]} (did you mean {suggested}?){message[match.end() :]}"
+    )
 
 
 def refuse_urls(args: argparse.Namespace) -> None:

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     rows: list[dict[str, Any]] = []
     machine: dict[str, Any] = {}
     for test in chosen:
-        with progress.status(f"{test.number} {test.task}") as say:
+        with progress.status(f"aibench: {test.number} {test.task}") as say:
             row: dict[str, Any] = {"test": test.number, "task": test.task, "network": test.network}
             try:
                 row.update(_run_test(test, args, folder, machine, say))
@@ -104,20 +104,22 @@ def run(args: argparse.Namespace) -> int:
 def _run_test(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, Any], say: Any) -> dict[str, Any]:
     """Run a test; return the measured values of its row."""
     from glsl_infer.runtime.session import Session
-    from glsl_infer.tools.aibench import bundles, largest, needs, timing
+    from glsl_infer.tools.aibench import bundles, largest_image, memory_need, timing
     from glsl_infer.tools.aibench.tests import LARGEST
     from glsl_infer.tools.benchmark.machine import describe
 
     path = bundles.bundle_of(test, folder, args.quick, say)
-    needs.check(path)
+    memory_need.check(path)
     say("running")
     started = time.perf_counter()
     with Session(path, context=args.context) as session:
         machine.update(describe(session.context))
         bundles.check_size(session.bundle, test, args.quick)
         if test.number == LARGEST:
-            limit, sizes = (QUICK_LIMIT, largest.MEGAPIXELS[:1]) if args.quick else (LARGEST_LIMIT, largest.MEGAPIXELS)
-            side = largest.largest(session, args.memory << 20, limit, say, sizes)
+            limit, sizes = (
+                (QUICK_LIMIT, largest_image.MEGAPIXELS[:1]) if args.quick else (LARGEST_LIMIT, largest_image.MEGAPIXELS)
+            )
+            side = largest_image.largest(session, args.memory << 20, limit, say, sizes)
             return {"megapixels": side.megapixels, "seconds": side.seconds, "stopped": side.why}
         most = QUICK_PICTURES if args.quick else timing.MOST_PICTURES
         times = timing.timed(session, test.limit or LARGEST_LIMIT, started, most)

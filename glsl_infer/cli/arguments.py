@@ -32,8 +32,8 @@ def number(kind: type[Number], allowed: str, is_allowed: Callable[[Number], bool
         try:
             value = kind(text)
         except ValueError:
-            what = "a whole number" if kind is int else "a number"
-            raise argparse.ArgumentTypeError(f"'{text}' is not {what}") from None
+            expected = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"'{text}' is not {expected}") from None
         if not is_allowed(value):
             raise argparse.ArgumentTypeError(f"{text}; give {allowed}")
         return value
@@ -90,7 +90,7 @@ def add_model(parser: argparse.ArgumentParser, default: str = "the model that co
         type=Path,
         metavar="MODEL.glslnn",
         help=f"The exported model, or the name of one that glsl-infer get has fetched (default: {default}). The option "
-        "name can be omitted before a file.",
+        "name can be omitted if the model is the first argument.",
     )
 
 

@@ -71,7 +71,7 @@ class Batch:
     """Results of many images.
 
     Args:
-        args: with ``out``, ``out_dir`` and ``debug``.
+        args: with ``command``, ``out``, ``out_dir`` and ``debug``.
         paths: files and folders, as in ``files_of``.
         files: the images.
         table: receives a row for each result; None without ``--csv``.
@@ -100,7 +100,7 @@ class Batch:
         Raises:
             ImageError: with ``--debug``, for the first unreadable image.
         """
-        for path in progress.bar(self._files, "images"):
+        for path in progress.bar(self._files, "images", self._args.command):
             try:
                 result = compute(path)
             except ImageError as error:

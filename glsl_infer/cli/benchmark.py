@@ -130,7 +130,7 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
 
     options = {"runs": args.runs, "warm_up": args.warm_up, "layers": args.profile, "minutes": args.minutes}
     how = {"context": args.context, "cache": not args.no_cache}
-    with progress.counter(steps_of(**options), "runs") as say:
+    with progress.counter(steps_of(**options), "runs", "benchmark") as say:
         result = measure(args.model or default_model(), progress=say, **how, **options)
     _warn_of_load(result["machine"])
     return result
@@ -146,7 +146,7 @@ def _compare(args: argparse.Namespace) -> dict[str, Any]:
         for difference in comparison.differences(saved):
             say_warning(f"the results are from different machines: {difference}")
         return comparison.results(a, b, saved)
-    with progress.counter(2 * (args.runs + args.warm_up), "runs") as say:
+    with progress.counter(2 * (args.runs + args.warm_up), "runs", "benchmark") as say:
         return comparison.bundles(a, b, context=args.context, runs=args.runs, warm_up=args.warm_up, progress=say)
 
 
@@ -271,9 +271,9 @@ def _parts(parts: list[dict[str, Any]]) -> list[str]:
     lines = ["", f"{'part':28} {'median':>9} {'5 %':>9} {'95 %':>9} {'kB up':>9} {'kB back':>9}"]
     for number, part in enumerate(parts, 1):
         first, *more = part["operators"]
-        what = f"{number} {part['kind'].upper()}, {first}{f' and {len(more)} more' * bool(more)}"
+        label = f"{number} {part['kind'].upper()}, {first}{f' and {len(more)} more' * bool(more)}"
         transfers = f"{part['uploaded'] / 1e3:9.1f} {part['read_back'] / 1e3:9.1f}"
-        lines.append(f"{what:28} {_times(part['ms'])} {transfers}")
+        lines.append(f"{label:28} {_times(part['ms'])} {transfers}")
     return lines
 
 
@@ -283,8 +283,8 @@ def _profile(profile: dict[str, Any], gpu: float) -> list[str]:
     lines.append(f"{head} {'median':>9} {'5 %':>9} {'95 %':>9} {'share':>7}")
     for layer in profile["layers"]:
         shape = "x".join(map(str, layer["shape"]))
-        what = f"{layer['layer']:24} {layer['op']:20} {shape:>12} {layer['draws']:5}"
-        lines.append(f"{what} {_times(layer['ms'])} {100 * layer['share']:5.1f} %")
+        label = f"{layer['layer']:24} {layer['op']:20} {shape:>12} {layer['draws']:5}"
+        lines.append(f"{label} {_times(layer['ms'])} {100 * layer['share']:5.1f} %")
     lines.append(f"all layers: {profile['sum_ms']:.2f} ms; the same as one frame, not taken apart: {gpu:.2f} ms")
     return lines
 

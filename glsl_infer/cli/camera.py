@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run until the source ends, the window is closed or a signal arrives. All of these are a success."""
     from glsl_infer.tools.camera import sources
-    from glsl_infer.tools.camera.stopping import until_signalled
+    from glsl_infer.tools.camera.stop_signals import until_signalled
 
     execution.check_signature(args)
     execution.check_window(args)
@@ -87,21 +87,23 @@ def run(args: argparse.Namespace) -> int:
     camera_events.check(args)
     source = sources.open_source(args.source)
     with until_signalled(), contextlib.ExitStack() as stack:
-        listeners = camera_events.opened(args, stack)
         window = None
         if args.window:
             from glsl_infer.tools.window.window import PictureWindow
 
             window = stack.enter_context(PictureWindow())
             window.on_key = lambda meaning: window.quit() if meaning == "quit" else None
-        (_run_classifier if args.task is None else camera_tasks.run)(args, source, window, listeners)
+        if args.task is None:
+            _run_classifier(args, source, window, stack)
+        else:
+            camera_tasks.run(args, source, window, camera_events.opened(args, stack))
     return 0
 
 
 def _run_classifier(
-    args: argparse.Namespace, source: CameraSource, window: PictureWindow | None, listeners: Sequence[Listener]
+    args: argparse.Namespace, source: CameraSource, window: PictureWindow | None, stack: contextlib.ExitStack
 ) -> None:
-    """Show the labels of every frame in a window, or print them."""
+    """Show the labels of every frame in a window, or print them. ``stack`` closes the listeners."""
     from glsl_infer.runtime.classifier import Classifier
 
     clock = camera_tasks.FrameClock()
@@ -111,6 +113,13 @@ def _run_classifier(
         Classifier(args.model, context=context, threshold=args.threshold) as classifier,
         camera_tasks.frames_of(args, source, classifier.session, copy=copy) as (frames, latest),
     ):
+        camera_labels.require_labels(
+            classifier.labels,
+            None if args.model is None else str(args.model),
+            [label for label, _ in args.on],
+            camera_events.pins_of(args),
+        )
+        listeners = camera_events.opened(args, stack)
 
         def report(frame: Frame, predictions: list[Prediction]) -> None:
             rate = clock.tick()
@@ -122,9 +131,9 @@ def _run_classifier(
                 line["predictions"] = [asdict(prediction) for prediction in predictions]
                 print(json.dumps(line), flush=True)
             else:
-                what = frame.name or f"frame {frame.index}"
+                title = frame.name or f"frame {frame.index}"
                 labels = ", ".join(f"{100 * each.probability:.2f} % {each.label}" for each in predictions)
-                print(one_line(f"{what}: {labels}{camera_tasks.rate_text(frame, rate)}"), flush=True)
+                print(one_line(f"{title}: {labels}{camera_tasks.rate_text(frame, rate)}"), flush=True)
 
         def while_open() -> Iterator[Frame]:
             for frame in frames:
@@ -149,7 +158,6 @@ def _classify(
     watches = camera_labels.Watches(
         args.on,
         classifier.labels,
-        None if args.model is None else str(args.model),
         args.appear_after or camera_tasks.APPEAR_AFTER,
         args.leave_after or camera_tasks.LEAVE_AFTER,
         switched=tuple(camera_events.pins_of(args)),

@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[LABEL=]PIN",
-        help=f"Switch on a pin of a Raspberry Pi (0 to {pins.MOST}, BCM) while LABEL or a result of the task is there. "
-        "Needs gpiozero. Can be repeated.",
+        help=f"Switch on a pin of a Raspberry Pi (0 to {pins.MAX_PIN}, BCM) while LABEL or a result of the task is "
+        "there. Needs gpiozero. Can be repeated.",
     )
 
 
@@ -47,8 +47,8 @@ def pins_of(args: argparse.Namespace) -> dict[str, int]:
     pin_names: dict[str, int] = {}
     for argument in args.gpio:
         label, _, pin = argument.rpartition("=")
-        if not pin.isdecimal() or int(pin) > pins.MOST:
-            raise InputError(f"--gpio {argument}; give [LABEL=]PIN, a pin from 0 to {pins.MOST} by its BCM number")
+        if not pin.isdecimal() or int(pin) > pins.MAX_PIN:
+            raise InputError(f"--gpio {argument}; give [LABEL=]PIN, a pin from 0 to {pins.MAX_PIN} by its BCM number")
         if args.task is not None and label:
             raise InputError(f"--gpio {argument}: a task has no labels; give --gpio {pin}")
         if args.task is None and not label:
@@ -82,5 +82,5 @@ def opened(args: argparse.Namespace, stack: contextlib.ExitStack) -> list[Listen
         listeners.append(stack.enter_context(pins.Pins(pins_of(args))).changed)
     if args.mqtt is not None:
         broker = stack.enter_context(mqtt.Broker(args.mqtt))
-        listeners.append(lambda name, there: broker.changed(name or Path(args.task).stem, there))
+        listeners.append(lambda name, present: broker.changed(name or Path(args.task).stem, present))
     return listeners

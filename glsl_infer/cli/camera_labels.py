@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.cli import arguments
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from glsl_infer.cli.camera_events import Listener
     from glsl_infer.runtime.classifier import Prediction
 
-_FEW = 10
+_MOST_LISTED = 10
 """Most labels that a message lists."""
 
 
@@ -36,27 +36,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def require_labels(
+    labels: Sequence[str], model: str | None, watched: Sequence[str] = (), pins: Mapping[str, int] | None = None
+) -> None:
+    """Refuse events of labels that the model does not have.
+
+    Args:
+        labels: labels of the model.
+        model: file or name of the model in messages; None for the default model.
+        watched: labels of ``--on``.
+        pins: labels and pins of ``--gpio``.
+
+    Raises:
+        InputError: the model lacks labels. The message has all of them.
+    """
+    allowed = {*labels, NONE}
+    given = [(f"--on {label}", label) for label in watched]
+    given += [(f"--gpio {label}={pin}", label) for label, pin in (pins or {}).items()]
+    unknown = [(option, label) for option, label in given if label not in allowed]
+    if not unknown:
+        return
+    options = ", ".join(f"{option}{did_you_mean(label, allowed)}" for option, label in unknown)
+    command = "glsl-infer labels" if model is None else f"glsl-infer labels {shlex.quote(model)}"
+    listing = (
+        f"it has {', '.join(labels)}" if len(labels) <= _MOST_LISTED else f"{command} lists its {len(labels)} labels"
+    )
+    such = "no such label" if len(unknown) == 1 else "no such labels"
+    raise InputError(f"{options}: {model or 'the model that comes with the package'} has {such}; {listing}")
+
+
 class Watches:
     """Reactions to labels that appear and leave.
 
     Args:
         names: pairs of label and command.
-        labels: labels of the model.
-        model: file or name of the model in messages; None for the default model.
+        labels: labels of the model, with those of ``names`` and ``switched`` (``require_labels``).
         appear_after, leave_after: numbers of consecutive frames, as in ``Presence``.
         switched: labels with a pin.
         listeners: callbacks for events of watched labels.
         every: watch all labels of the model, except "none of these".
 
     Raises:
-        InputError: the model lacks labels, or commands are not valid. The message has all problems.
+        InputError: a command is not valid.
     """
 
     def __init__(
         self,
         names: Sequence[Sequence[str]],
         labels: Sequence[str],
-        model: str | None,
         appear_after: int,
         leave_after: int,
         *,
@@ -64,19 +91,6 @@ class Watches:
         listeners: Sequence[Listener] = (),
         every: bool = False,
     ) -> None:
-        allowed = {*labels, NONE}
-        model_name = model or "the model that comes with the package"
-        problems = [
-            f"{option} {', '.join(unknown)}: {model_name} has no such label{did_you_mean(unknown[0], allowed)}"
-            for option, names in (("--on", [label for label, _ in names]), ("--gpio", switched))
-            if (unknown := [label for label in names if label not in allowed])
-        ]
-        if problems:
-            command = "glsl-infer labels" if model is None else f"glsl-infer labels {shlex.quote(model)}"
-            listing = (
-                f"it has {', '.join(labels)}" if len(labels) <= _FEW else f"{command} lists its {len(labels)} labels"
-            )
-            raise InputError(f"{'; '.join(problems)}; {listing}")
         self._reactions = [(label, Reaction(command, None, "--on")) for label, command in names]
         everything = [label for label in labels if label != NONE] if every else []
         watched = [*(label for label, _ in names), *switched, *everything]

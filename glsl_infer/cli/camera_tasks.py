@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import arguments, camera_events, on_pictures
+from glsl_infer.cli import arguments, camera_events, image_tasks
 from glsl_infer.errors import InputError
 from glsl_infer.support.plain_text import one_line
 from glsl_infer.tasks import reading
@@ -96,7 +96,8 @@ def check(args: argparse.Namespace) -> None:
         for name in _OPTIONS:
             watched = name in ("appear_after", "leave_after") and (args.on or args.gpio or args.mqtt is not None)
             if getattr(args, name) not in (None, False) and not watched:
-                raise InputError(f"--{name.replace('_', '-')} needs --task; give both")
+                advice = "; with a classifier, give --on LABEL COMMAND" if name == "on_appear" else ""
+                raise InputError(f"--{name.replace('_', '-')} needs --task; give both{advice}")
         return
     task_of(args)
     if args.on:
@@ -150,7 +151,7 @@ def run(
     with contextlib.ExitStack() as stack:
         context = args.context if window is None else window.context
         task = stack.enter_context(open_task(task_of(args), model=args.model, context=context))
-        on_pictures.check(task, args)
+        image_tasks.check(task, args)
         server = None if args.serve is None else stack.enter_context(FrameServer(args.serve))
         if server is not None:
             print(f"to see the frames, open {server.address}", file=sys.stderr, flush=True)
@@ -249,14 +250,14 @@ def _result_writer(args: argparse.Namespace, task: Task[Any]) -> Callable[..., f
             }
             print(json.dumps(line), flush=True)
         elif not args.window:
-            what = "something" if result.present else "nothing"
+            summary = "something" if result.present else "nothing"
             if result.present and hasattr(result, "share"):  # a mask
-                what = f"{100 * result.share:.0f} % of the image"
+                summary = f"{100 * result.share:.0f} % of the image"
             if isinstance(getattr(result, "items", None), tuple):
-                what = f"{len(result)} found"
+                summary = f"{len(result)} found"
             note = "" if event is None else f"; {event}" + ("" if snapshot is None else f", {snapshot}")
             name = frame.name or f"frame {frame.index}"
-            print(one_line(f"{name}: {task.description.name}: {what}{rate_text(frame, rate)}{note}"), flush=True)
+            print(one_line(f"{name}: {task.description.name}: {summary}{rate_text(frame, rate)}{note}"), flush=True)
         return rate
 
     return show

@@ -173,7 +173,7 @@ def _classified(
         return path, classifier.rank(output, args.top)
 
     waiting: tuple[Path, PendingFrame[Results]] | None = None
-    for path in progress.bar(files, "images"):
+    for path in progress.bar(files, "images", "classify"):
         try:
             started = (path, classifier.start(path))
         except ImageError as error:

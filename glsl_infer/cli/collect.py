@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.cli import arguments
-from glsl_infer.cli.terminal_text import print_result
+from glsl_infer.cli.terminal_text import print_result, say_warning
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.support.files import cannot_be_written, output
 from glsl_infer.support.plain_text import one_line
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--classes",
         required=True,
         metavar="LABEL,...",
-        help="The labels. Use 'none' for photographs that should be answered 'none of these'.",
+        help="The labels, separated by commas. Use 'none' for photographs that should be answered 'none of these'.",
     )
     parser.add_argument(
         "-o",
@@ -74,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     """Take photographs until q is pressed, or the keys or the source end."""
     from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.sources import every
-    from glsl_infer.tools.camera.stopping import until_signalled
+    from glsl_infer.tools.camera.stop_signals import until_signalled
 
     labels = _labels(args.classes)
     source = _source(args.source)
@@ -149,6 +150,9 @@ def _labels(text: str) -> list[str]:
         raise InputError(
             f"--classes {text}; give 1 to {len(KEYS)} different names that can be folders, like cat,dog,none"
         )
+    words = re.split(r"[\s;]+", labels[0])
+    if len(labels) == 1 and len(words) > 1:
+        say_warning(f"--classes '{labels[0]}' is one class; for {len(words)} classes, give {','.join(words)}")
     return labels
 
 

@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check the file, fetch and export its models, and write the folder."""
-    from glsl_infer.tools.deploy import description, folder
+    from glsl_infer.tools.deploy import description, folder, raspberry_pi
 
     deployment = description.read(args.deployment)
     if deployment.service.user == "root" and not args.allow_root:
@@ -88,6 +88,12 @@ def run(args: argparse.Namespace) -> int:
     ]
     lines += [f"  task {task}"] if task else []
     if deployment.target == "raspberry-pi":
+        base, name = args.deployment.parent, args.deployment.name
+        lines += [f"  {raspberry_pi.PROGRAMS}/{path.name}" for path in raspberry_pi.programs(deployment, base)]
+        lines += [
+            f"  {program}: not copied, because it is not in the folder of {name}; the board must have it"
+            for program in raspberry_pi.programs_of_board(deployment, base)
+        ]
         board = "USER@raspberrypi.local"
         lines += ["", "copy it to the board and install it:", f"  scp -r {out} {board}:"]
         lines += [f"  ssh -t {board} sudo ./{out.name}/install.sh"]

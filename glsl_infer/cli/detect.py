@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import on_pictures
+from glsl_infer.cli import image_tasks
 
 if TYPE_CHECKING:
     from glsl_infer.tasks import Detection, Detector, Found
@@ -26,24 +26,24 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    on_pictures.add_arguments(
+    image_tasks.add_arguments(
         parser,
         TASKS,
         "the image with the results drawn on it",
         "a row for each result (file, label, score, box, points)",
     )
-    on_pictures.add_tiles(parser)
+    image_tasks.add_tiles(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Detect, print and draw."""
     from glsl_infer.tasks import Detector
 
-    return on_pictures.run(
+    return image_tasks.run(
         args,
         partial(Detector, tiles=args.tiles),
         ALIASES.get(args.task, args.task),
-        on_pictures.Show(_words, lambda result, path: result.draw(path), _head, _rows),
+        image_tasks.Show(_words, lambda result, path: result.draw(path), _head, _rows),
     )
 
 

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     machine = Machine(context=args.context, model=model)
     findings = []
     for name in CHECKS:
-        with progress.status(f"checking {name}") as machine.progress:
+        with progress.status(f"doctor: checking {name}") as machine.progress:
             finding = run_check(name, machine)
         if finding is None:
             continue

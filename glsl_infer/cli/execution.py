@@ -22,7 +22,7 @@ from glsl_infer.support.progress import check_display
 
 _PAIR = re.compile(r"-[0-9.][^,]*,[^,]+")
 
-_LIST = "\n  "
+_LIST_SEPARATOR = "\n  "
 """Separator of the entries of a list in a message."""
 
 _LOG_LINES, _LOG_WIDTH = 5, 200
@@ -191,7 +191,7 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
         type=arguments.number(float, "a probability from 0 to 1, like 0.7", lambda share: 0.0 <= share <= 1.0),
         metavar=arguments.SHARE,
         help="Answer 'none of these' if the best label is less probable than this; 0 for a label in any case (default: "
-        "the rule of the model, if it has one).",
+        "the rule of the model, if it has one). The answer is the first line, before more probable labels.",
     )
 
 
@@ -360,10 +360,10 @@ def _message(error: GlslInferError) -> str:
 
         return one_line(advice.with_file_name(without_rule(error)))
     if isinstance(error, InputError):
-        return _LIST.join(one_line(line) for line in advice.with_file_name(str(error)).split(_LIST))
+        return _LIST_SEPARATOR.join(one_line(line) for line in advice.with_file_name(str(error)).split(_LIST_SEPARATOR))
     if not isinstance(error, ShaderError):
         return str(error)
-    what, *log = str(error).splitlines()
+    message, *log = str(error).splitlines()
     lines = [line if len(line) <= _LOG_WIDTH else f"{line[:_LOG_WIDTH]} ..." for line in log[:_LOG_LINES]]
     more = [f"({len(log) - _LOG_LINES} more lines of the driver: --debug shows them)"] if len(log) > _LOG_LINES else []
-    return "\n".join([what, *lines, *more])
+    return "\n".join([message, *lines, *more])

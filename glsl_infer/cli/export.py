@@ -7,6 +7,7 @@ import json
 import math
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import arguments, model_options, progress
@@ -30,6 +31,9 @@ from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support import memory
 from glsl_infer.support.files import check_output
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.export_report import ExportReport
 
 VIDEOCORE = "videocore"
 """Target whose driver supports long uniform arrays: Mesa for the Raspberry Pi reports 4,095 fragment vectors."""
@@ -83,8 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=PRECISIONS,
         default=AUTO,
         help="The bits of feature maps: 8, 16, or auto (default). auto stores outputs for values in 16 bits. With "
-        "--images, it also stores the maps in 16 bits that reduce the error most, with at most an eighth more work. A "
-        "map in 16 bits takes twice the draws and fetches.",
+        "--images, it also stores the maps in 16 bits that reduce the error most, with at most an eighth more work, or "
+        "about twice the work if the outputs are too far off on new images. A map in 16 bits takes twice the draws and "
+        "fetches.",
     )
     accuracy.add_argument(
         "--precision-for",
@@ -116,8 +121,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     accuracy.add_argument(
         "--strict",
         action="store_true",
-        help="Exit with 1 if 1 of 20 new images is expected to have too large an error of an output: more than "
-        f"{MOST_ERROR:g} of its range, or a cosine similarity below {LEAST_COSINE:g}.",
+        help="Exit with 1 if the error is too large: for 1 of 20 new images, an output is expected to differ by more "
+        f"than {MOST_ERROR:g} of its range, or to have a cosine similarity below {LEAST_COSINE:g}.",
     )
     cpu = arguments.group(parser, "CPU")
     cpu.add_argument(
@@ -261,16 +266,29 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report.as_json(), indent=1))
     else:
         advice = many_programs.advice(report, args.uniform_vectors)
-        name = "classify" if args.labels is not None or report.classes else "run"
-        command = f"glsl-infer {name} {shlex.quote(str(args.out))} IMAGE"
+        from_arrays = any(path.suffix.lower() in FILES for path in calibration)
+        command = _command(report, args.out, from_arrays=from_arrays)
         print_report(report, args.out, explain=args.explain, command=command, advice=advice)
-    far = [output.output for part in report.unseen for output in part.outputs if not output.is_small]
-    if args.strict and far:
-        names = ", ".join(f"'{name}'" for name in far)
+    large_errors = [output.output for part in report.unseen for output in part.outputs if not output.is_small]
+    if args.strict and large_errors:
+        names = ", ".join(f"'{name}'" for name in large_errors)
         raise RunError(
             f"--strict: {args.out} was written, but differs too much from {args.model} in {names}; see the warning"
         )
     return 0
+
+
+def _command(report: ExportReport, out: Path, *, from_arrays: bool) -> str:
+    """Return the command that runs the exported model."""
+    from glsl_infer.bundle.manifest import NUMBERS
+
+    files = "IMAGE"
+    if len(report.inputs) > 1:
+        files = " ".join(f"--input {shlex.quote(f'{name}=FILE')}" for name in report.inputs)
+    elif from_arrays or NUMBERS in report.inputs.values():
+        files = "FILE.npy"
+    name = "classify" if report.classes and files == "IMAGE" else "run"
+    return f"glsl-infer {name} {shlex.quote(str(out))} {files}"
 
 
 _positive = arguments.number(float, "a number larger than 0", lambda value: 0.0 < value < math.inf)

@@ -92,9 +92,10 @@ def _print_layers(report: ExportReport) -> None:
             print(f"{wide.layer:24} {wide.slices:11} {wide.blocks:12} {wide.passes:6}")
     print(f"\n{'16-bit values':24} {'bound':>10} {'calibrated':>10} {'scale':>10} {'step':>10}  chosen by")
     for choice in report.scales:
-        seen = "-" if choice.calibrated is None else f"{choice.calibrated:.4g}"
+        calibrated = "-" if choice.calibrated is None else f"{choice.calibrated:.4g}"
         print(
-            f"{choice.layer:24} {choice.bound:10.4g} {seen:>10} {choice.scale:10.4g} {choice.step:10.3g}  {choice.by}"
+            f"{choice.layer:24} {choice.bound:10.4g} {calibrated:>10} {choice.scale:10.4g} {choice.step:10.3g}  "
+            f"{choice.by}"
         )
 
 

@@ -87,12 +87,12 @@ def _alone(args: argparse.Namespace, models: dict[str, Model]) -> Model:
 
 def _listed(models: Iterable[Model]) -> tuple[list[dict[str, object]], list[str]]:
     """Return the networks as data, and as lines."""
-    from glsl_infer.tools.get import making
+    from glsl_infer.tools.get import exporting
 
     keys = ("name", "what", "tasks", "bytes", "licence", "zero_ms")
     rows, lines = [], [f"{'name':30} {'MB':>4} {'Pi Zero':>8}  {'licence':10} {'fetched':7}  task: purpose"]
     for model in models:
-        here = making.bundle_of(model).is_file()
+        here = exporting.bundle_of(model).is_file()
         rows.append({**{key: getattr(model, key) for key in keys}, "here": here})
         time = "-" if model.zero_ms is None else f"{model.zero_ms} ms"
         lines.append(
@@ -103,25 +103,25 @@ def _listed(models: Iterable[Model]) -> tuple[list[dict[str, object]], list[str]
 
 
 def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
-    from glsl_infer.tools.get import fetching, making
+    from glsl_infer.tools.get import exporting, fetching
 
-    bundle = making.bundle_of(model)
+    bundle = exporting.bundle_of(model)
     fetched = False
-    with progress.status(model.name) as say:
+    with progress.status(f"get {model.name}") as say:
         if args.file is not None:
-            making.require(model)
-            making.make(model, fetching.provided(args.file, model, making.pin_of(model)), say, args.labels)
-        elif not making.kept_file(model).is_file():
-            making.require(model)
+            exporting.require(model)
+            exporting.make(model, fetching.provided(args.file, model, exporting.pin_of(model)), say, args.labels)
+        elif not exporting.kept_file(model).is_file():
+            exporting.require(model)
             say("fetching")
             labels = None if model.labels is None else fetching.fetch_labels(model.labels)
-            making.make(model, fetching.fetch(model), say, labels)
+            exporting.make(model, fetching.fetch(model), say, labels)
             fetched = True
         elif args.again or not bundle.is_file():
-            source = fetching.provided(making.kept_file(model), model, making.pin_of(model))
-            making.make(model, source, say, making.labels_of(model))
+            source = fetching.provided(exporting.kept_file(model), model, exporting.pin_of(model))
+            exporting.make(model, source, say, exporting.labels_of(model))
     if not args.json:
         state = "is fetched" if fetched else "is there already"
-        licence = f"{model.licence}: {making.licence_of(model)}"
+        licence = f"{model.licence}: {exporting.licence_of(model)}"
         print(f"{model.name} {state}: {bundle} (by {model.author}; {licence})")
     return {"name": model.name, "bundle": str(bundle), "fetched": fetched, "licence": model.licence}

@@ -29,8 +29,8 @@ def run(args: argparse.Namespace) -> int:
     print_result(args, facts, _lines(facts))
     if facts["context"] is not None:
         return 0
-    what = "no OpenGL ES 2.0 context can be made" if args.context == "auto" else f"--context {args.context} fails"
-    say_error(f"{what} on this machine; the reasons are above, under 'contexts'")
+    problem = "no OpenGL ES 2.0 context can be made" if args.context == "auto" else f"--context {args.context} fails"
+    say_error(f"{problem} on this machine; the reasons are above, under 'contexts'")
     return 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--stage",
         choices=("imported", "optimized", "placed", "with-ranges", "planned", "program"),
-        help="Print a model that is not exported yet after a stage of the compiler: the graph as imported, after "
-        "optimisation, cut into parts for the GPU and the CPU, with ranges, with its textures, or all passes. Ranges "
-        "that images would show are assumed.",
+        help="For a model that is not exported yet, print the result of a stage of the compiler: the graph as "
+        "imported, after optimisation, cut into parts for the GPU and the CPU, with ranges, with its textures, or all "
+        "passes. Assumed ranges replace those that the export measures on images.",
     )
     model_options.add(parser, "--input-size", "--input-shape", "--constant")
     arguments.add_context(parser)
@@ -111,11 +112,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _inspect_model(args: argparse.Namespace) -> int:
     """Print a table of the layers of a model to export, and all problems that prevent its export."""
+    from glsl_infer import bundle as bundles
+    from glsl_infer import importers
     from glsl_infer.importers import foreign
     from glsl_infer.tools.inspect.layers import inspect_file
 
     if args.passes or args.layers is not None or args.onnx_view is not None:
         raise InputError(f"{args.model}: --passes, --images and --onnx-view need an exported model; export it first")
+    importers.require_readable(args.model, also=[bundles.SUFFIX])
     models = foreign.models_in(args.model) if args.model.suffix.lower() in foreign.SUFFIXES else ()
     if len(models) > 1 and args.model.is_file():
         return _list_models(args, models)
@@ -173,7 +177,7 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     with Session(bundle, context=args.context) as session:
         layers = bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers
         drawn = len(layers) - 1  # all except the image
-        with progress.counter(drawn, "layers") as done:
+        with progress.counter(drawn, "layers", "inspect") as done:
             for index, (name, output) in enumerate(session.layers(inputs)):
                 path = folder / layer_pictures.file_name(index + 1, name)
                 images.save(layer_pictures.draw(output, bundle.values.get(name)), path)
@@ -350,6 +354,6 @@ def _cost(path: Path) -> tuple[Report | None, str]:
     from glsl_infer.tools.videocore.report import file_report
 
     try:
-        return file_report(path, driver.find(), watch=progress.bar), ""
+        return file_report(path, driver.find(), watch=partial(progress.bar, name="inspect")), ""
     except GlslInferError as error:
         return None, f"The cost of the shaders is left out: {error}"

@@ -18,10 +18,15 @@ _BACKEND = "KERAS_BACKEND"
 
 _MOST_AXES = 8
 
+_RANGE = "0,1, or 0,255 if the network begins with a Rescaling"
 
-def add(parser: argparse.ArgumentParser, *options: str) -> None:
-    """Declare options of a command that reads a model to export: the named ones, then those of every such command."""
-    declared = _declared()
+
+def add(parser: argparse.ArgumentParser, *options: str, input_range: str = _RANGE) -> None:
+    """Declare options of a command that reads a model to export: the named ones, then those of every such command.
+
+    ``input_range`` describes the default of ``--input-range``.
+    """
+    declared = _declared(input_range)
     for option in (*options, "--import", "--operator", "--max-weights"):
         title, settings = declared[option]
         arguments.group(parser, title).add_argument(option, **settings)
@@ -41,7 +46,7 @@ _OPERATOR: dict[str, Any] = {
 }
 
 
-def _declared() -> dict[str, tuple[str, dict[str, Any]]]:
+def _declared(input_range: str) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the group and the declaration of each option."""
     from glsl_infer.graph.picture import FITS
     from glsl_infer.importers.core import limits
@@ -52,9 +57,8 @@ def _declared() -> dict[str, tuple[str, dict[str, Any]]]:
             **_SEVERAL,
             "type": _range,
             "metavar": "[NAME=]LOW,HIGH",
-            "help": "The network's values for bytes 0 and 255 of an image (default: 0,1, or 0,255 if the network "
-            "begins with a Rescaling), or the range of an input of numbers. Give the input's name if there are "
-            "several.",
+            "help": "The network's values for bytes 0 and 255 of an image (default: " + input_range + "), or the "
+            "range of an input of numbers. Give the input's name if there are several.",
         },
         "--fit": {
             **_SEVERAL,

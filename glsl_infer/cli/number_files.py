@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import InputError
 from glsl_infer.support import json_text
-from glsl_infer.support.arrays import in_shape, load_array
+from glsl_infer.support.arrays import from_file, load_array
 from glsl_infer.support.files import output, reading
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ def read_input(path: Path, entry: Input) -> NDArray[Any]:
     if suffix not in (ARRAY, JSON, CSV):
         raise InputError(f"{path}: input '{entry.name}' reads numbers; give a *{ARRAY}, *{JSON} or *{CSV} file")
     try:
-        numbers = _numbers(path, suffix)
+        values = _read_values(path, suffix)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, TypeError, EOFError, RecursionError) as error:
         raise InputError(f"{path}: does not contain numbers ({error})") from None
     # A table has rows and columns, for any shape of its values.
-    complete = suffix == CSV and numbers.size == np.prod(entry.shape)
-    return numbers.reshape(entry.shape) if complete else in_shape(numbers, entry.shape)
+    is_full_table = suffix == CSV and values.size == np.prod(entry.shape)
+    return values.reshape(entry.shape) if is_full_table else from_file(values, entry.shape)
 
 
 def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:
@@ -92,7 +92,7 @@ def plain_numbers(result: NDArray[Any]) -> Any:
     return cells.tolist()
 
 
-def _numbers(path: Path, suffix: str) -> NDArray[Any]:
+def _read_values(path: Path, suffix: str) -> NDArray[Any]:
     if suffix == ARRAY:
         return load_array(path)
     with reading(path) as file:

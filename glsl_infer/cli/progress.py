@@ -28,33 +28,39 @@ _shown: list[str] = []
 """Names of the status lines of this terminal, the innermost last."""
 
 
-def bar(items: Sequence[Item], what: str) -> Iterable[Item]:
-    """Return ``items``, and show the number of items processed during the iteration."""
-    return items if len(items) < 2 else _counted(items, what)
+def bar(items: Sequence[Item], unit: str, name: str) -> Iterable[Item]:
+    """Return ``items``, and show the number of items processed during the iteration. ``counter`` has the arguments."""
+    return items if len(items) < 2 else _counted(items, unit, name)
 
 
-def _counted(items: Sequence[Item], what: str) -> Iterator[Item]:
-    with counter(len(items), what) as done:
+def _counted(items: Sequence[Item], unit: str, name: str) -> Iterator[Item]:
+    with counter(len(items), unit, name) as done:
         for item in items:
             yield item
             done(1)
 
 
 @contextlib.contextmanager
-def counter(total: int, what: str) -> Iterator[Callable[[int], object]]:
-    """Yield a function to call with the number of items done since its last call, of ``total``."""
+def counter(total: int, unit: str, name: str) -> Iterator[Callable[[int], object]]:
+    """Yield a function to call with the number of items done since its last call.
+
+    Args:
+        total: the number of items.
+        unit: a word for the items, in the plural.
+        name: the command, so that a log of several commands is readable.
+    """
     tqdm = _tqdm() if sys.stderr.isatty() else None
     if tqdm is not None:
-        with tqdm(total=total, desc=what, leave=False, file=raw(sys.stderr)) as bar:
+        with tqdm(total=total, desc=name, unit=f" {unit}", leave=False, file=raw(sys.stderr)) as bar:
             yield bar.update
         return
-    with status(what) as show:
+    with status(name) as show:
         done = 0
 
         def say(count: int) -> None:
             nonlocal done
             done += count
-            show(f"{done} of {total}")
+            show(f"{done} of {total} {unit}")
 
         yield say
 
@@ -72,7 +78,8 @@ def _tqdm() -> Any:
 def status(name: str) -> Iterator[Callable[[str], None]]:
     """Yield a function that shows a short text after ``name``. Each text replaces the previous one; the last is erased.
 
-    Without a terminal, a text is printed from time to time.
+    An empty text erases the line, so that a warning can be printed. Without a terminal, a text is printed from time
+    to time.
     """
     if not sys.stderr.isatty():
         with _now_and_then(name) as say:
@@ -84,7 +91,7 @@ def status(name: str) -> Iterator[Callable[[str], None]]:
         print(f"\r\x1b[K{one_line(text)[: width(sys.stderr)]}", end="", file=raw(sys.stderr), flush=True)
 
     try:
-        yield lambda words: write(f"{name}: {words}")
+        yield lambda words: write(words and f"{name}: {words}")
     finally:
         _shown.pop()
         write("")

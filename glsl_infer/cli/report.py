@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     written = (output, output.with_suffix(".html"))
     files.output_file(written[1])
     models = args.models or default_models()
-    with progress.counter(steps_of(models, args.minutes), "report") as done, progress.status("report") as say:
+    with progress.counter(steps_of(models, args.minutes), "steps", "report") as done, progress.status("report") as say:
 
         def next_step(words: str) -> None:
             done(1)
@@ -94,11 +94,11 @@ def _summary(report: dict[str, Any]) -> list[str]:
 
     driver = report["driver"]
     lines = [report["machine"]["cpu"], str(driver.get("renderer") or driver.get("failed") or "no OpenGL ES 2.0"), ""]
-    wide = max(len(model["model"]) for model in report["models"])
+    name_width = max(len(model["model"]) for model in report["models"])
     for model in report["models"]:
         check, times, start = model["selfcheck"], frame_ms(model), start_ms(model)
         verdict = "right" if check.get("passed") is True else f"WRONG: {check.get('wrong') or check.get('failed')}"
         frame = "not timed" if times is None else f"{times['median']:9.2f} ms a frame"
         first = "" if start is None else f", first result after {start:.0f} ms"
-        lines.append(f"{model['model']:{wide}}  {verdict:6} {frame}{first}")
+        lines.append(f"{model['model']:{name_width}}  {verdict:6} {frame}{first}")
     return lines

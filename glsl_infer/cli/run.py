@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from glsl_infer.bundle.manifest import Manifest, Output
     from glsl_infer.runtime.session import Session
 
-ALL = (".npz", ".json")
+ALL_OUTPUTS_SUFFIXES = (".npz", ".json")
 """Suffixes of files for all outputs of a model."""
 
 ARRAY = ".npy"
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=FILE",
         help="The file of one input; repeat it for each. A file is an image, or numbers as *.npy, *.json or *.csv. One "
-        "*.npz file alone contains all inputs by their names.",
+        "*.npz file can contain all inputs by their names: --input FILE.npz.",
     )
     inputs.add_argument(
         "--whole",
@@ -115,7 +116,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--check-ranges",
         action="store_true",
-        help="Draw layer by layer as well, and warn of layers whose ranges clip values of this input.",
+        help="Compute layer by layer as well, and warn of layers in which values of this input are outside the range "
+        "of the export, so that they are clipped.",
     )
     arguments.add_json(parser, "Print JSON: files, predictions, and shapes and values of other outputs.")
 
@@ -163,7 +165,7 @@ def _many(
 
         for path, results in many.results(compute):
             session.context.gl.check(f"at {path}")
-            target = many.target(path, ".png" if drawn is not None else ALL[0])
+            target = many.target(path, ".png" if drawn is not None else ALL_OUTPUTS_SUFFIXES[0])
             if target is not None:
                 save(as_probabilities(results, bundle) if args.softmax else results, target, bundle, drawn)
             many.row([path, "", *row(args, bundle, results)])
@@ -194,7 +196,9 @@ def _input_names(args: argparse.Namespace, paths: Sequence[Path], manifest: Mani
         if args.input:
             raise InputError("give IMAGE or --input, not both")
         if len(names) != 1:
-            raise InputError(f"{args.model} has the inputs {listed}; give --input NAME=FILE for each")
+            raise InputError(
+                f"{args.model} has the inputs {listed}; give --input NAME=FILE for each, or one --input FILE.npz"
+            )
         return {}
     files: dict[str, Path] = {}
     for pair in args.input:
@@ -221,7 +225,7 @@ def _inputs(bundle: Bundle, files: Mapping[str, Path] | Path) -> dict[str, NDArr
     shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs if entry.kind == NUMBERS}
     if isinstance(files, Path):
         loaded = arrays.load_arrays(files)
-        return {name: arrays.in_shape(array, shapes.get(name, array.shape)) for name, array in loaded.items()}
+        return {name: arrays.from_file(array, shapes.get(name, array.shape)) for name, array in loaded.items()}
     return {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
 
 
@@ -271,7 +275,8 @@ def _run_full_image(
     from glsl_infer.runtime.pictures import preprocess
 
     picture = np.asarray(preprocess.open_image(path))
-    full_image = images.run_whole(session, picture, overlap=args.overlap, raw=drawn is None, watch=progress.bar)
+    watch = partial(progress.bar, name="run")
+    full_image = images.run_whole(session, picture, overlap=args.overlap, raw=drawn is None, watch=watch)
     return {session.bundle.manifest.output.name: full_image[..., None] if full_image.ndim == 2 else full_image}
 
 
@@ -306,7 +311,7 @@ def _check_arguments(args: argparse.Namespace, paths: Sequence[Path]) -> None:
         raise InputError("--whole needs an image; give MODEL.glslnn IMAGE")
     if args.out is None:
         return
-    if args.out.suffix.lower() not in (*ALL, ARRAY):
+    if args.out.suffix.lower() not in (*ALL_OUTPUTS_SUFFIXES, ARRAY):
         images.format_of(args.out)
     check_output(args.out)
 
@@ -340,11 +345,11 @@ def _check_model(args: argparse.Namespace, bundle: Bundle, *, several: bool) -> 
     if args.out is None:
         maps = [output for output in outputs if len(output.shape) > 1]
         if maps and args.csv is None:
-            what = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
-            raise InputError(f"returns {what} of {sides(maps[0].shape)}; {_where_to(maps, several)}")
+            subject = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
+            raise InputError(f"returns {subject} of {sides(maps[0].shape)}; {_where_to(maps, several)}")
         return None
     suffix = args.out.suffix.lower()
-    if suffix in ALL:
+    if suffix in ALL_OUTPUTS_SUFFIXES:
         return None
     if suffix == ARRAY:
         if len(outputs) > 1:

@@ -58,8 +58,8 @@ def report(
             from glsl_infer.runtime import classifier
 
             if not classifier.is_probable(classes):
-                which = "logits" if len(printed) == 1 else f"{one_line(classes.name)} are logits"
-                advice = f" ({which}; --softmax writes probabilities)"
+                subject = "logits" if len(printed) == 1 else f"{one_line(classes.name)} are logits"
+                advice = f" ({subject}; --softmax writes probabilities)"
         print(f"{args.out}: {', '.join(_named(name, printed, results) for name in printed)}{advice}")
     else:
         print_results(args, bundle, results)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import on_pictures
+from glsl_infer.cli import image_tasks
 from glsl_infer.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    on_pictures.add_arguments(
+    image_tasks.add_arguments(
         parser,
         TASKS,
         "the person, with the rest transparent or the background",
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         return mask.cut_out(path) if args.background is None else mask.over(path, args.background)
 
     suffix = ".png" if args.background is None else ""
-    return on_pictures.run(args, Segmenter, args.task, on_pictures.Show(_words, drawn, _head, _rows, suffix))
+    return image_tasks.run(args, Segmenter, args.task, image_tasks.Show(_words, drawn, _head, _rows, suffix))
 
 
 def _words(mask: Mask) -> str:

@@ -47,10 +47,10 @@ def run(args: argparse.Namespace) -> int:
 def _text(result: SelfCheck) -> list[str]:
     """Return the text output as lines. Errors are in stored steps."""
     lines = [f"{name:18} {text}" for name, text in result.driver.items()]
-    wide = max([5, *(len(layer.layer) for layer in result.layers)])
-    lines += ["", f"{'layer':{wide}} {'max':>7} {'allowed':>7} {'mean':>7} {'allowed':>7} {'texels':>6}"]
+    name_width = max([5, *(len(layer.layer) for layer in result.layers)])
+    lines += ["", f"{'layer':{name_width}} {'max':>7} {'allowed':>7} {'mean':>7} {'allowed':>7} {'texels':>6}"]
     lines += [
-        f"{layer.layer:{wide}} {layer.worst:7g} {layer.allowed.max_error:7.3g} {layer.mean:7.3f} "
+        f"{layer.layer:{name_width}} {layer.worst:7g} {layer.allowed.max_error:7.3g} {layer.mean:7.3f} "
         f"{layer.allowed.mean_error:7.3f} {layer.allowed.count:6}{'' if layer.passed else '  WRONG'}"
         for layer in result.layers
     ]

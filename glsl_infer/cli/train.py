@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="?",
         metavar="DIR",
-        help="A folder with a folder of photographs for each class. Images similar to the photographs in a folder "
-        "named none get the answer 'none of these'.",
+        help="A folder with a folder of photographs for each class. A folder named none has photographs without any "
+        "of the classes; the model answers 'none of these' to similar images.",
     )
     parser.add_argument("--images", type=Path, metavar="DIR", help="The same as DIR, as an option.")
     parser.add_argument(
@@ -65,9 +65,19 @@ def run(args: argparse.Namespace) -> int:
     for suffix in (".md", ".png"):
         output_file(args.out.with_suffix(suffix))
     with progress.status("train") as say:
-        trained = train(photographs, args.out, start=args.start, context=args.context, progress=say)
-    for warning in trained.warnings:
-        say_warning(one_line(warning))
+
+        def warn(warning: str) -> None:
+            say("")
+            say_warning(one_line(warning))
+
+        trained = train(
+            photographs,
+            args.out,
+            start=args.start,
+            context=args.context,
+            progress=say,
+            warn=warn,
+        )
     if args.json:
         print(trained.as_json())
         return 0

@@ -111,7 +111,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.group(parser, "Report").add_argument(
         "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
     )
-    model_options.add(parser, "--input-range", "--input-shape", "--constant")
+    model_options.add(
+        parser, "--input-range", "--input-shape", "--constant", input_range="as exported; other values are refused"
+    )
     arguments.add_context(parser)
     arguments.add_json(parser, "Print everything as JSON.")
 
@@ -130,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     bundle = bundles.read(args.bundle)
     samples, skipped = _samples(args, bundle)
     total = len(samples) + skipped
-    with progress.counter(compare.steps(len(samples), args.layer_pictures), "images") as done:
+    with progress.counter(compare.steps(len(samples), args.layer_pictures), "steps", "validate") as done:
         agreement = compare.compare(
             args.model,
             bundle,
@@ -160,6 +162,7 @@ def _check(args: argparse.Namespace) -> None:
 
     if not importers.exists(args.model):
         raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
+    importers.require_readable(args.model)
     if args.report is not None:
         files.check_output(args.report, ".html", ".htm", option="--out")
 
@@ -174,7 +177,8 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     count = min(args.limit, len(paths))
     samples: list[Mapping[str, NDArray[Any]]] = []
     skipped = 0
-    for path in progress.bar([paths[index * len(paths) // count] for index in range(count)], "reading images"):
+    chosen = [paths[index * len(paths) // count] for index in range(count)]
+    for path in progress.bar(chosen, "images", "validate: reading"):
         try:
             samples += [by_name(bundle.graph, sample) for sample in calibration.samples(bundle.graph, [path])]
         except InputError as error:
@@ -227,10 +231,10 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
         "",
     ]
     for end in agreement["outputs"]:
-        what = "probabilities" if end["softmax"] else "outputs"
-        what = what if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
+        subject = "probabilities" if end["softmax"] else "outputs"
+        subject = subject if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
         lines.append(
-            f"{what} of {_sample_count(agreement)}: cosine similarity {end['cosine']:.6f} "
+            f"{subject} of {_sample_count(agreement)}: cosine similarity {end['cosine']:.6f} "
             f"(worst image {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
             f"largest error {end['max_error']:.4g}, mean error {end['mean_error']:.4g}"
         )
@@ -242,15 +246,15 @@ def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
         agreement["layers"] if every_layer else sorted(agreement["layers"], key=itemgetter("cosine"))[:WORST_LAYERS]
     )
     if layers:
-        wide = max(5, *(len(layer["layer"]) for layer in layers))
+        name_width = max(5, *(len(layer["layer"]) for layer in layers))
         lines += [
             "",
-            f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9} {'clipped':>8}  "
+            f"{'layer':{name_width}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9} {'clipped':>8}  "
             "layer of the model",
         ]
         lines += [
-            f"{layer['layer']:{wide}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} {layer['mean_error']:9.4g} "
-            f"{decibels(layer['sqnr_db']):>9} {clipped_share(layer):>8}  {layer['computes']}"
+            f"{layer['layer']:{name_width}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} "
+            f"{layer['mean_error']:9.4g} {decibels(layer['sqnr_db']):>9} {clipped_share(layer):>8}  {layer['computes']}"
             for layer in layers
         ]
         hidden = len(agreement["layers"]) - len(layers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from glsl_infer.cli import arguments, progress, vc4_pixels, vc4_time
 from glsl_infer.cli.terminal_text import say_error, say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.support import files
-from glsl_infer.support.near_names import did_you_mean
+from glsl_infer.support.near_names import choices, did_you_mean
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -173,7 +174,8 @@ def _write_csv(path: Path, text: str) -> None:
 def _reports(models: Sequence[Path], compilers: Sequence[Driver]) -> list[Report]:
     from glsl_infer.tools.videocore.report import file_report
 
-    return [file_report(path, driver, watch=progress.bar) for path in models for driver in compilers]
+    watch = partial(progress.bar, name="vc4")
+    return [file_report(path, driver, watch=watch) for path in models for driver in compilers]
 
 
 def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:
@@ -242,7 +244,7 @@ def _listed(
         if index is None:
             drawn = [name for names in layers for name in names]
             suggestion = did_you_mean(layer, drawn)
-            raise InputError(f"{path}: no layer '{layer}' that draws{suggestion}; there are: {', '.join(drawn)}")
+            raise InputError(f"{path}: no layer '{layer}' that draws{suggestion}; there are: {choices(drawn)}")
         indices.append(index)
     for path, index in zip(models, indices):
         for driver in compilers:

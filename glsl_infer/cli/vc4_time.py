@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli.terminal_text import print_result
-from glsl_infer.tools.aibench.needs import PYTHON, needed
+from glsl_infer.tools.aibench.memory_need import PYTHON, needed
 from glsl_infer.tools.videocore import board_time, executor, first_result
 from glsl_infer.tools.videocore.board_time import frame
 from glsl_infer.tools.videocore.estimate import BOARDS

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges.intervals import distinguishable_intervals
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.graph.reference import Inputs
@@ -62,14 +61,11 @@ def rounding(gain: float) -> float:
 def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str, float]:
     """Return the error of each feature map against the float network, root mean square, in steps of 8 bits.
 
-    Values are first clipped to the interval in which the layer's readers distinguish them.
-
     Args:
         floats: a prepared graph.
         stored: the same graph with the weights as shaders have them.
         pictures: images as for ``reference.run``, at least one.
     """
-    intervals = distinguishable_intervals(stored)
 
     def squares_of(picture: Inputs) -> dict[str, float]:
         squares: dict[str, float] = {}
@@ -77,11 +73,10 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
         for (name, exact), (_, rounded) in pairs:
             node = stored.by_name[name]
             if exact.ndim == 3 and "scales" in ops.get(node.op).attrs:
-                ends = intervals[name]
                 steps, total = 255.0 / np.asarray(node.attrs["scales"]), 0.0
                 for part in blocks.rows(exact.shape):
-                    off = (np.clip(rounded[part], *ends) - np.clip(exact[part], *ends)) * steps
-                    total += float((off**2).sum())
+                    error = (rounded[part] - exact[part]) * steps
+                    total += float((error**2).sum())
                 squares[name] = total / exact.size
         return squares
 

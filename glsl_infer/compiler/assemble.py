@@ -56,16 +56,16 @@ def to_bundle(program: CompiledNetwork, labels: Sequence[str], progress: Callabl
         LABELS: label_lines,
     }
     manifest = Manifest(
-        graph.name,
-        inputs,
-        needed_limits(program.textures, program.programs),
-        program.textures,
-        program.programs,
-        float_members(program.passes),
-        tuple(as_stored(entry) for entry in program.passes),
-        outputs,
-        expectation,
-        {},
+        name=graph.name,
+        inputs=inputs,
+        limits=needed_limits(program.textures, program.programs),
+        textures=program.textures,
+        programs=program.programs,
+        floats=float_members(program.passes),
+        passes=tuple(as_stored(entry) for entry in program.passes),
+        outputs=outputs,
+        probe=expectation,
+        members={},  # the digests, after the checks
     )
     sizes = {name: len(data) for name, data in members.items()}
     check(manifest, sizes)

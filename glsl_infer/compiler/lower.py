@@ -28,7 +28,7 @@ from glsl_infer.lowering.weights_plan import LayerWeights
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value, textures_of
-from glsl_infer.support.near_names import did_you_mean
+from glsl_infer.support.near_names import choices, did_you_mean
 
 
 def to_program(
@@ -105,7 +105,7 @@ def _require_layers(weights_for: Mapping[str, str], layers: Collection[str]) -> 
     for name in weights_for:
         if name not in layers:
             meant = did_you_mean(name, layers)
-            raise InputError(f"no layer '{name}' has weights to choose for{meant}; there are: {', '.join(layers)}")
+            raise InputError(f"no layer '{name}' has weights to choose for{meant}; there are: {choices(layers)}")
 
 
 def _with_enough_arrays(target: Target, layers: Collection[LayerWeights]) -> Target:
@@ -177,9 +177,9 @@ def _with_copies(graph: Graph, layers: Sequence[str], values: Mapping[str, Value
         elif isinstance(value, FixedPoint) and not value.columns:
             copies[layer] = Node(name, "vector_concat", (layer,), {"scale": value.scale})
         else:
-            what = "the image" if len(graph.inputs) == 1 else "an input"
+            subject = "the image" if len(graph.inputs) == 1 else "an input"
             refusal = ModelError.layer(
-                layer, f"{what} itself is the output, or part of it", "end the network in a layer that computes"
+                layer, f"{subject} itself is the output, or part of it", "end the network in a layer that computes"
             )
             refusal.refused = layer
             raise refusal

@@ -21,7 +21,7 @@ from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.ops.on_cpu import range_keys
 from glsl_infer.ops.operator import GraphOnlyOperator, ViewOperator
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
-from glsl_infer.support.near_names import did_you_mean
+from glsl_infer.support.near_names import choices, did_you_mean
 
 SHADER, CPU = "shader", "CPU"
 _EITHER = "either"
@@ -190,7 +190,7 @@ def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
             layers = [node.name for node in graph.nodes if node.name not in without_side]
             meant = did_you_mean(name, layers)
             raise InputError(
-                f"--delegate-for {name}: no layer of that name computes{meant}; there are: {', '.join(layers)}"
+                f"--delegate-for {name}: no layer of that name computes{meant}; there are: {choices(layers)}"
             )
     return tuple(dict.fromkeys(owners[name] for name in names))
 

@@ -60,30 +60,30 @@ def make(
     values = probe.inputs(inputs)
     noises = [None, *(np.random.default_rng(seed) for seed in range(NOISY_RUNS))]
     output_layers = {output.layers[0] for output in graph.outputs}
-    ends: dict[str, list[Array]] = {}
+    output_values: dict[str, list[Array]] = {}
     layers: list[ProbeLayer] = []
     records: list[NDArray[np.void]] = []
     offset = 0
     # All runs advance by one layer at a time, so the layers of a run need not be kept.
-    ways = [_run(program, values, noise) for noise in noises]
+    parallel_runs = [_run(program, values, noise) for noise in noises]
     for number in range(1, len(graph.nodes) - len(graph.inputs) + 1):
-        (name, exact), *noisy = parallel_map(next, ways)
+        (name, exact), *noisy = parallel_map(next, parallel_runs)
         runs = [value for _, value in noisy]
         progress(f"probe: layer {number} of {len(graph.nodes) - len(graph.inputs)}, {name}")
         if name in output_layers:
-            ends[name] = [exact, *runs]
+            output_values[name] = [exact, *runs]
         if isinstance(ops.get(graph.by_name[name].op), ViewOperator):
             continue
         value = program.values[name]
         worst, mean = map(max, zip(*parallel_map(partial(_differences, exact, value), runs)))
         entries = _records(exact, value, seed=len(layers))
-        most = 2.0 * worst + 1.0
-        allowed = round(2.0 * mean + 0.05 + most / exact.size, 6)
-        layers.append(ProbeLayer(name, offset, len(entries), most, allowed, value))
+        tolerance = 2.0 * worst + 1.0
+        mean_tolerance = round(2.0 * mean + 0.05 + tolerance / exact.size, 6)
+        layers.append(ProbeLayer(name, offset, len(entries), tolerance, mean_tolerance, value))
         records.append(entries)
         offset += len(entries)
     by_name = {output.name: output for output in graph.outputs}
-    expected = tuple(_output(output, *ends[by_name[output.name].layers[0]]) for output in outputs)
+    expected = tuple(_output(output, *output_values[by_name[output.name].layers[0]]) for output in outputs)
     return Probe(PROBE_FORMULA, MEMBER, tuple(layers), expected), np.concatenate(records).tobytes()
 
 
@@ -111,7 +111,7 @@ def _run(
     """Yield the name and the stored values of every layer, with optional noise before each rounding."""
     graph = program.graph
     values: dict[str, Array] = {}
-    left = {name: len(readers) for name, readers in graph.consumers.items()}
+    unread_by = {name: len(readers) for name, readers in graph.consumers.items()}
     for node in graph.nodes:
         operator = ops.get(node.op)
         if operator.is_input:
@@ -124,8 +124,8 @@ def _run(
         values[node.name] = operator.store(node, exact)
         del exact  # It is as large as the stored values, and other runs continue now.
         for name in node.inputs:
-            left[name] -= 1
-            if not left[name]:
+            unread_by[name] -= 1
+            if not unread_by[name]:
                 values.pop(name, None)
         yield node.name, values[node.name]
 

@@ -76,7 +76,7 @@ A tile of 16 kB takes about 20 us on a Pi Zero, and a job 460 us.
 Colour = tuple[int, int, int, int]
 Size = tuple[int, int]
 
-NOTHING: Colour = (0, 0, 0, 0)
+ZERO_COLOUR: Colour = (0, 0, 0, 0)
 
 Grids = Mapping[str, Sequence[Grid]]
 """Possible arrangements of the tiles of a texture, by its name; a vector has one."""
@@ -109,7 +109,8 @@ def units(program: CompiledNetwork, grids: Grids) -> list[Unit]:
     runs, outputs = _runs(program, clears), program.graph.output_layers
     packings = [_groups(runs, grids), _groups([run[::-1] for run in runs], grids)]
     groups = min(
-        packings, key=lambda way: len(way) + sum(any(drawn.layer in outputs for drawn in group) for group in way)
+        packings,
+        key=lambda packing: len(packing) + sum(any(drawn.layer in outputs for drawn in group) for group in packing),
     )
     packed = [_together(group, grids) for group in groups if len(group) > 1]
     packed_names = {name for unit in packed if unit is not None for name in unit.names}
@@ -141,11 +142,11 @@ class _Drawn:
 
 def _runs(program: CompiledNetwork, clears: Mapping[str, Colour]) -> list[list[_Drawn]]:
     """Return the layers suitable for packing, in runs without any other layer in between."""
-    alone, gutter = _drawn_alone(program), gutters(program.graph)
+    separate, gutter = _drawn_alone(program), gutters(program.graph)
     runs: list[list[_Drawn]] = [[]]
     for passes in _by_layer(program.passes):
         layer, target = passes[0].layer, passes[0].target
-        if target not in alone:
+        if target not in separate:
             runs.append([])
             continue
         sources = frozenset(name for entry in passes for name in entry.textures)
@@ -205,18 +206,20 @@ def _together(group: Sequence[_Drawn], grids: Grids) -> Unit | None:
     if len(colours) > 1 or len(vectors) > 1 or any(drawn.sources.intersection(names) for drawn in group):
         return None
     sizes = [(grids[name][0].width, grids[name][0].height) for name in names]
-    ways = []
+    arrangements = []
     order = vectors + [index for index in range(len(group)) if index not in vectors]
     for axis in (0, 1):
         begins = [sum(sizes[before][axis] for before in order[: order.index(index)]) for index in range(len(sizes))]
         long, wide = sum(size[axis] for size in sizes), max(size[1 - axis] for size in sizes)
         corners = tuple((begin, 0) if axis == 0 else (0, begin) for begin in begins)
-        ways.append(((long, wide) if axis == 0 else (wide, long), corners))
-    size, corners = min(ways, key=lambda way: (_tiles(*way[0]), abs(way[0][0] - way[0][1])))
+        arrangements.append(((long, wide) if axis == 0 else (wide, long), corners))
+    size, corners = min(
+        arrangements, key=lambda arrangement: (_tiles(*arrangement[0]), abs(arrangement[0][0] - arrangement[0][1]))
+    )
     most = sum(_tiles(*size) for size in sizes) + MOST_TILES
     if max(size) > MAX_TEXTURE_SIZE or _tiles(*size) > most:
         return None
-    return Unit(names, (size,), colours.pop() or NOTHING if colours else NOTHING, corners)
+    return Unit(names, (size,), colours.pop() or ZERO_COLOUR if colours else ZERO_COLOUR, corners)
 
 
 def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str, Share], tuple[MemoryUse, ...]]:

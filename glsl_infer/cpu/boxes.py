@@ -10,7 +10,7 @@ from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, require_rank
 from glsl_infer.graph.node import Array, Shape
 from glsl_infer.support.ndarray import NDArray
 
-NOTHING = -1.0
+NO_BOX = -1.0
 """Padding of the output if there are fewer boxes than requested."""
 
 LARGEST_CHANGE = 4.135166556742356
@@ -51,7 +51,7 @@ def _suppression_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Seque
 
 def _suppression(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     chosen = suppress(inputs[0], inputs[1], attrs["most"], attrs["overlap"], attrs["least_score"])
-    result = np.full(attrs["most"], NOTHING, inputs[0].dtype)
+    result = np.full(attrs["most"], NO_BOX, inputs[0].dtype)
     result[: len(chosen)] = chosen
     return result
 

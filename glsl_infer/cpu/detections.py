@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from glsl_infer.cpu.boxes import LARGEST_CHANGE, NOTHING, suppress
+from glsl_infer.cpu.boxes import LARGEST_CHANGE, NO_BOX, suppress
 from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, require_rank
 from glsl_infer.graph.node import Array, Shape
 
@@ -63,7 +63,7 @@ def _by_class(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
         half = boxes[:, 2:] / 2
         boxes = np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
     most = min(int(attrs["most"]), scores.shape[1])
-    result = np.full((len(scores) * most, 2), NOTHING, boxes.dtype)
+    result = np.full((len(scores) * most, 2), NO_BOX, boxes.dtype)
     at = 0
     for class_index, class_scores in enumerate(scores):
         chosen = suppress(boxes, class_scores, most, attrs["overlap"], attrs["least_score"])

@@ -53,15 +53,15 @@ def _unary(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
         return UNARY[attrs["operation"]].compute(inputs[0]).astype(inputs[0].dtype, copy=False)
 
 
-_CHOSEN = ("condition", "yes", "no")
+_SELECT_OPERANDS = ("condition", "yes", "no")
 
 
 def _select_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
-    return np.broadcast_shapes(*operands(_CHOSEN, weights, shapes))
+    return np.broadcast_shapes(*operands(_SELECT_OPERANDS, weights, shapes))
 
 
 def _select(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    condition, yes, no = operand_arrays(_CHOSEN, weights, inputs)
+    condition, yes, no = operand_arrays(_SELECT_OPERANDS, weights, inputs)
     return np.where(condition != 0, yes, no)
 
 
@@ -90,7 +90,7 @@ KERNELS: Mapping[str, Kernel] = {
         _select_shape,
         _select,
         {},
-        _CHOSEN,
+        _SELECT_OPERANDS,
     ),
 }
 """The kernels by operator name."""

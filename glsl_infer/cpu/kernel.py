@@ -87,14 +87,14 @@ def first_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Sha
     return shapes[0]
 
 
-def require_rank(shape: Shape, rank: int, what: str) -> Shape:
+def require_rank(shape: Shape, rank: int, subject: str) -> Shape:
     """Return the shape if it has a given number of axes.
 
     Raises:
-        ValueError: it has another number; ``what`` is the name of the tensor in the message.
+        ValueError: it has another number; ``subject`` is the name of the tensor in the message.
     """
     if len(shape) != rank:
-        raise ValueError(f"{what} of shape {shape}; it needs {rank} axes")
+        raise ValueError(f"{subject} of shape {shape}; it needs {rank} axes")
     return shape
 
 

@@ -30,7 +30,7 @@ it."""
 
 ROUND_STORES = "#define ROUND_STORES\n"
 
-WHOLE = 2.0**23
+UNIT_SPACING = 2.0**23
 """A float32 whose successor is larger by 1. The sum with a fraction shows the rounding."""
 
 _VERTEX = b"""#version 100
@@ -71,7 +71,7 @@ def store_threshold(gl: Api) -> float:
 
 def sum_threshold(gl: Api) -> float:
     """Return the fraction of the last bit from which an addition rounds up; otherwise as ``store_threshold``."""
-    (row,) = _rows(gl, _ADDED, (WHOLE,))
+    (row,) = _rows(gl, _ADDED, (UNIT_SPACING,))
     return float(np.count_nonzero(row == 0) / STEPS)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,15 +50,29 @@ def survey(path: str | Path, input_range: Range | None = None, io_options: IoOpt
     tflite = _as_tflite(path)
     if tflite is not None:
         return _of_tflite(tflite[0], tflite[1], input_range, io_options, tflite[2])
-    reader = READERS.get(path.suffix.lower(), "keras" if path.is_dir() else "")
-    if not reader:
-        if not path.exists() and not foreign.is_known(path):
-            raise InputError(f"{path}: no such file or folder")
-        raise InputError(f"{path}: {foreign.described(path, READERS)}")
+    require_readable(path)
+    reader = READERS.get(path.suffix.lower(), "keras")
     surveyed: ImportReport = importlib.import_module(f"{__name__}.{reader}").survey(path, input_range, io_options)
     if reader == "keras" and surveyed.convertible:
         return _converted(path, surveyed, input_range, io_options)
     return surveyed
+
+
+def require_readable(path: Path, also: Sequence[str] = ()) -> None:
+    """Refuse a file whose name does not have the extension of a model. Folders and files in a container are accepted.
+
+    Args:
+        path: the model.
+        also: extensions that the command reads itself.
+
+    Raises:
+        InputError: the format is not supported, or the file does not exist.
+    """
+    if path.suffix.lower() in (*READERS, *also) or path.is_dir() or (exists(path) and not path.exists()):
+        return
+    if not path.exists() and not foreign.is_known(path):
+        raise InputError(f"{path}: no such file or folder")
+    raise InputError(f"{path}: {foreign.described(path, (*also, *READERS))}")
 
 
 def plain_file(path: Path, folder: Path) -> Path:

@@ -35,19 +35,21 @@ def work(job: dict[str, Any]) -> None:
 def _of_saved_model(path: Path) -> Any:
     import tensorflow as tf
 
-    _check_saved_model(path)
+    signatures = _signatures(path)
     try:
-        return tf.lite.TFLiteConverter.from_saved_model(str(path))
+        return tf.lite.TFLiteConverter.from_saved_model(str(path), signature_keys=signatures)
     except Exception as error:
         raise ModelError(f"{path}: TensorFlow cannot load it ({_reason(error)})") from error
 
 
-def _check_saved_model(path: Path) -> None:
-    """Refuse a SavedModel with operations that access files or run other code.
+def _signatures(path: Path) -> list[str]:
+    """Return the signatures of a SavedModel to convert: the default one, or all if it does not have it.
 
     Raises:
-        ModelError: the model has one. The message names the first.
+        ModelError: the model does not have a signature, or has an operation that accesses files or runs other code.
+            The message names the first.
     """
+    import tensorflow as tf
     from tensorflow.core.protobuf import saved_model_pb2
 
     model = saved_model_pb2.SavedModel()
@@ -63,6 +65,12 @@ def _check_saved_model(path: Path) -> None:
                     f"{path}: holds the operation {node.op}, which does more than compute; nothing of it was run; do "
                     "not trust this model"
                 )
+    signatures = [name for graph in model.meta_graphs for name in graph.signature_def if not name.startswith("__")]
+    if not signatures:
+        advice = "save it with tf.saved_model.save(model, folder, signatures=FUNCTION)"
+        raise ModelError(f"{path}: a SavedModel without a signature, so its inputs are unknown; {advice}")
+    default = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+    return [default] if default in signatures else sorted(set(signatures))
 
 
 def _of_keras(path: Path, sizes: dict[str, list[int]]) -> Any:

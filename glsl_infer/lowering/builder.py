@@ -175,7 +175,7 @@ class Builder(Allocation):
         """Append a pass, or add its quads to the last pass if nothing else differs; two passes for 16 bits."""
         node, samplers, sources, quads = draw.node, draw.samplers, draw.sources, draw.quads
         fragment, uniforms = codegen.large_as_constants(draw.fragment, draw.uniforms)
-        entry = replace(draw, fragment=fragment, uniforms=uniforms)
+        entry = draw if len(uniforms) == len(draw.uniforms) else replace(draw, fragment=fragment, uniforms=uniforms)
         if self._second_halves and self._second_halves[0].node is not node:
             self.append_second_halves()
         halves_below = {sampler: down for sampler, down in draw.halves.items() if down}
@@ -228,7 +228,7 @@ class Builder(Allocation):
             if codegen.uses(fragment, name)
         }
         fragment = codegen.without_uniforms(fragment, tuple(name for name in draw.uniforms if name not in values))
-        program = self._program(replace(draw, fragment=fragment), values)
+        program = self._program(draw, fragment, values)
         index = self._after_target(node.name, target)
         last = self._passes[index - 1] if index else None
         clear = last is None or last.target != target
@@ -266,8 +266,8 @@ class Builder(Allocation):
             exact=tuple(sorted(self.exact)),
         )
 
-    def _program(self, draw: DrawCall, values: Mapping[str, UniformValue]) -> ShaderProgram:
-        fragment, varyings = draw.fragment, codegen.varyings(len(draw.sources))
+    def _program(self, draw: DrawCall, fragment: str, values: Mapping[str, UniformValue]) -> ShaderProgram:
+        varyings = codegen.varyings(len(draw.sources))
         if (varyings, fragment) in self._programs:
             return self._programs[varyings, fragment]
         file_name = self._file_name(draw.node.name)

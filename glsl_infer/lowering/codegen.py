@@ -117,8 +117,9 @@ def _exact(activation: Activation | None, text: str, includes: Sequence[str]) ->
     """
     stores_16 = "fixed_point.glsl" in includes and "store.glsl" not in includes
     name = "" if activation is None else activation.name
-    pattern = r"\b(exp|log|pow)\(" if stores_16 or name in ("exponential", "tanh_shrink") else r"\bpow\("
-    return ["exact_powers.glsl"] if re.search(pattern, text) else []
+    functions = ("exp", "log", "pow") if stores_16 or name in ("exponential", "tanh_shrink") else ("pow",)
+    calls = [function for function in functions if f"{function}(" in text]
+    return ["exact_powers.glsl"] if any(re.search(rf"\b{function}\(", text) for function in calls) else []
 
 
 def uniforms(constants: Mapping[str, NDArray[np.float32]], index: int) -> dict[str, list[float]]:
@@ -189,9 +190,11 @@ def without_uniforms(fragment: str, unused: tuple[str, ...]) -> str:
 @lru_cache(maxsize=256)  # slices of a layer often share their shader
 def uses(fragment: str, uniform: str) -> bool:
     """Return whether a shader reads a uniform: whether its name occurs twice outside comments."""
-    return len(re.findall(rf"\b{uniform}\b", _without_comments(fragment))) > 1
+    text = _without_comments(fragment)
+    return text.count(uniform) > 1 and len(re.findall(rf"\b{uniform}\b", text)) > 1
 
 
 @lru_cache(maxsize=64)
 def _without_comments(fragment: str) -> str:
-    return re.sub(r"//[^\n]*", "", fragment)
+    end = fragment.find("\n", max(fragment.rfind("//"), 0))  # thousands of lines after it can have constants
+    return re.sub(r"//[^\n]*", "", fragment[:end]) + fragment[end:]

@@ -88,11 +88,12 @@ def draw(
     for index, (view, entry) in enumerate(zip(target.views, layer_draws)):
         binding = entry.binding
         baked = rows[index, :count] if mode == "baked" else None
+        numbers = None if baked is None else baked.tolist()
 
-        def weight(column: int, lanes: str, baked: NDArray[np.float32] | None = baked) -> str | None:
-            if baked is None:
+        def weight(column: int, lanes: str, numbers: list[list[float]] | None = numbers) -> str | None:
+            if numbers is None:
                 return f"weights[{column}]" if lanes == "xyzw" else f"weights[{column}].{lanes}"
-            return constant_weights(baked[column], lanes)
+            return constant_weights(numbers[column], lanes)
 
         residual_taps = []
         if residual:

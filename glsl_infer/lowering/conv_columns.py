@@ -137,14 +137,17 @@ class Columns:
         lane_offsets = np.zeros((self.slots, 4), np.int64)
         for slot, lanes in enumerate(self.lanes):
             lane_offsets[slot, list(lanes)] = np.arange(len(lanes))
+        first_weights = (taps[:, None] * self.group_channels + np.arange(self.group_channels)) * self.filters
+        previous: tuple[range, tuple[int, ...]] | None = None
         for filter_index in range(self.filters):
-            channels = np.array(self._inputs_of(filter_index))
-            slots = np.searchsorted(self.reads[filter_index // 4], channels // 4)
-            first = np.array(self.starts)[slots] + lane_offsets[slots, channels % 4]
-            column_indices = first + taps[:, None] * lane_counts[slots]
-            index[filter_index // 4, column_indices, filter_index % 4] = (
-                taps[:, None] * self.group_channels + np.arange(self.group_channels)
-            ) * self.filters + filter_index
+            inputs, reads = self._inputs_of(filter_index), self.reads[filter_index // 4]
+            if (inputs, reads) != previous:
+                previous = inputs, reads
+                channels = np.array(inputs)
+                slots = np.searchsorted(reads, channels // 4)
+                first = np.array(self.starts)[slots] + lane_offsets[slots, channels % 4]
+                column_indices = first + taps[:, None] * lane_counts[slots]
+            index[filter_index // 4, column_indices, filter_index % 4] = first_weights + filter_index
         return index
 
 
@@ -165,7 +168,6 @@ class DepthwiseColumns(Columns):
     @cached_property
     def _kernel_index(self) -> NDArray[np.int64]:
         index = np.full((self.slices, self.count, 4), -1, np.int64)
-        for filter_index in range(self.filters):
-            taps = np.arange(self.taps_per_slot)
-            index[filter_index // 4, taps, filter_index % 4] = taps * self.filters + filter_index
+        taps, filters = np.arange(self.taps_per_slot), np.arange(self.filters)[:, None]
+        index[filters // 4, taps, filters % 4] = taps * self.filters + filters
         return index

@@ -102,7 +102,7 @@ def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> S
         ValueError: the range exceeds the function's, or its parameters are for another number of channels.
     """
     scales, zeros = per_channel(attrs["scales"], channels), per_channel(attrs["zeros"], channels)
-    ones, nothing = np.ones(channels), np.zeros(channels)
+    ones, zeros_of_channels = np.ones(channels), np.zeros(channels)
     if not activation.fits(channels):
         raise ValueError(f"'{activation.name}' has parameters for {activation.channels} channels, not {channels}")
     if activation.clips:
@@ -117,7 +117,7 @@ def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> S
         if np.any(scales != 1.0) or np.any(zeros):
             raise ValueError(f"activation '{activation.text}' is stored over [0, 1] only")
         if activation.name != "piecewise_linear":
-            return StoredSum(activation, ones, nothing, activation.lowest_at, {})
+            return StoredSum(activation, ones, zeros_of_channels, activation.lowest_at, {})
         line, remaining_activation = activation.pieces, LINEAR
         if line.clamps:
             remaining_activation = of_pieces(line.folded)
@@ -128,7 +128,9 @@ def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> S
     range_constants = {name: numbers for name, numbers in range_constants.items() if np.any(numbers != neutral[name])}
     pad, masked = _pad(activation, 1.0 / scales, zeros / 255.0)
     constants = {name: slices(numbers, 0.0 if masked else numbers[-1]) for name, numbers in range_constants.items()}
-    return StoredSum(activation, factor, nothing, pad, {**constants, **function_constants(activation, channels)})
+    return StoredSum(
+        activation, factor, zeros_of_channels, pad, {**constants, **function_constants(activation, channels)}
+    )
 
 
 def function_constants(activation: Activation, channels: int, lanes: int = 4) -> dict[str, NDArray[np.float32]]:

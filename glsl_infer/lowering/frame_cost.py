@@ -11,7 +11,7 @@ from glsl_infer.program.layout import slices_of
 DENSE = 29.0
 """Instructions for a weight of a dense layer (930 for 32)."""
 
-EACH: Mapping[str, tuple[float, float]] = {
+COST_OF_OPERATOR: Mapping[str, tuple[float, float]] = {
     "add": (31.0, 56.0),
     "binary": (190.0, 220.0),
     "gated_sum": (270.0, 330.0),
@@ -19,7 +19,7 @@ EACH: Mapping[str, tuple[float, float]] = {
     "upsample_bilinear": (89.0, 187.0),
 }
 """Instructions for a fragment of an 8-bit map, and for each of the two stores of a 16-bit map."""
-OTHERS = (40.0, 90.0)
+COST_OF_OTHERS = (40.0, 90.0)
 
 
 def frame_cost(
@@ -53,5 +53,7 @@ def other_work(graph: Graph, drawn: Collection[str], bits: Mapping[str, int]) ->
         elif node.name in drawn and len(graph.shapes[node.name]) == 3:
             height, width, channels = graph.shapes[node.name]
             draws = 2 if bits.get(node.name, 8) == 16 else 1
-            work += height * width * slices_of(channels) * draws * EACH.get(node.op, OTHERS)[draws - 1]
+            work += (
+                height * width * slices_of(channels) * draws * COST_OF_OPERATOR.get(node.op, COST_OF_OTHERS)[draws - 1]
+            )
     return work

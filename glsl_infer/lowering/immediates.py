@@ -16,14 +16,18 @@ from numpy.typing import NDArray
 NEARLY_ZERO = 1e-9
 """Replacement for a bound of 0: 1/4,000,000 of an 8-bit step."""
 
-_POWERS = 2.0 ** np.arange(-8, 8)
+_LEAST, _MOST = (int(np.float32(power).view(np.int32)) for power in (2.0**-8, 2.0**7))
+_MAGNITUDE, _FRACTION = np.int32(0x7FFFFFFF), np.int32(0x007FFFFF)
+"""Bits of a float32 without its sign, and of its fraction, which is 0 in powers of two."""
 
 
 def streamed(values: NDArray[np.float32]) -> NDArray[np.float32]:
     """Replace elements with an immediate by the next float away from 0; 0 stays 0."""
-    values = np.asarray(values, np.float32)
-    nudged = np.nextafter(values, np.copysign(np.float32(np.inf), values), dtype=np.float32)
-    result: NDArray[np.float32] = np.where(np.isin(np.abs(values), _POWERS), nudged, values)
+    result: NDArray[np.float32] = np.array(values, np.float32)
+    bits = result.view(np.int32) & _MAGNITUDE
+    powers = (bits & _FRACTION == 0) & (bits >= _LEAST) & (bits <= _MOST)
+    immediate = result[powers]
+    result[powers] = np.nextafter(immediate, np.copysign(np.float32(np.inf), immediate))
     return result
 
 

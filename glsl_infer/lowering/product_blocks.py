@@ -94,11 +94,12 @@ def sum_shader(
     """Return the shader of half a block, with weights from an array, or written out if ``baked``."""
     first = columns.starts[slots[0]]
     count = columns.starts[slots[-1] + 1] - first
+    numbers = None if baked is None else baked.tolist()
 
     def weight(column: int, lanes: str) -> str | None:
-        if baked is None:
+        if numbers is None:
             return f"weights[{(column - first) // 2}].{('xy', 'zw')[(column - first) % 2]}"
-        return constant_weights(baked[column - first], lanes)
+        return constant_weights(numbers[column - first], lanes)
 
     defines: dict[str, int | float | str] = {"BIAS": weight(first + count, "xy") or "vec2(0.0)"}
     defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(start.tolist())

@@ -34,6 +34,9 @@ POSITIONS = 2048
 SWEEPS = 2
 """Number of passes over all weights after the first rounding."""
 
+ROWS_AT_A_TIME = 64
+"""Columns whose errors are compensated in the columns after them by one matrix product."""
+
 AT_A_TIME = 1024
 """Filters of a depthwise layer that are rounded at the same time."""
 
@@ -152,11 +155,14 @@ def _round_filters(squares: Doubles, weights: Doubles, most: int) -> NDArray[np.
     squares = squares[np.ix_(order, order)] + DAMPING * float(diagonal.mean()) * np.eye(count)
     exact = weights[order]
     upper = np.linalg.cholesky(np.linalg.inv(squares)).T
-    compensated, integers = exact.copy(), np.empty(exact.shape)
-    for row in range(count):
-        integers[row] = np.clip(np.rint(compensated[row]), -most, most)
-        error = (compensated[row] - integers[row]) / upper[row, row]
-        compensated[row + 1 :] -= upper[row, row + 1 :, None] * error
+    compensated, integers, errors = exact.copy(), np.empty(exact.shape), np.empty(exact.shape)
+    for first in range(0, count, ROWS_AT_A_TIME):
+        end = min(first + ROWS_AT_A_TIME, count)
+        for row in range(first, end):
+            integers[row] = np.clip(np.rint(compensated[row]), -most, most)
+            errors[row] = (compensated[row] - integers[row]) / upper[row, row]
+            compensated[row + 1 : end] -= upper[row, row + 1 : end, None] * errors[row]
+        compensated[end:] -= upper[first:end, end:].T @ errors[first:end]
     gradient = squares @ (integers - exact)
     for _ in range(SWEEPS):
         for row in range(count):

@@ -167,6 +167,10 @@ class Cost:
     work: float
     draws: int
 
+    def microseconds(self, draw: float) -> float:
+        """Return the estimated microseconds of a frame, from those of a draw."""
+        return self.work / INSTRUCTIONS + self.draws * draw
+
     def over(self, other: Cost) -> tuple[float, float]:
         """Return the ratios to another cost: of work, and of draws."""
         return self.work / max(other.work, 1.0), self.draws / max(other.draws, 1)

@@ -35,7 +35,7 @@ def get(name: str) -> Operator:
         ModelError: the name is unknown.
     """
     if name.startswith(cpu.FORCED):
-        return on_cpu.Moved(get(name.removeprefix(cpu.FORCED)))
+        return on_cpu.MovedToCpu(get(name.removeprefix(cpu.FORCED)))
     without_shader = on_cpu.named(name)
     if without_shader is not None:
         return without_shader

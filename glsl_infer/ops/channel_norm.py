@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KINDS = ("layer", "rms", "unit")
 
-LEAST = 2.0**-40
+SMALLEST_ROOT_ARGUMENT = 2.0**-40
 """Lower limit of the argument of a square root, in units of the input's range. VideoCore IV cannot compute the root of
 0."""
 
@@ -63,7 +63,7 @@ class ChannelNorm(Operator):
         x = x - x.mean(axis=-1, keepdims=True) if kind == "layer" else x
         squares = np.square(x)
         variance = (np.sum if kind == "unit" else np.mean)(squares, axis=-1, keepdims=True)
-        root = np.sqrt(np.maximum(variance + node.attrs["epsilon"], LEAST))
+        root = np.sqrt(np.maximum(variance + node.attrs["epsilon"], SMALLEST_ROOT_ARGUMENT))
         gamma, beta = (np.asarray(node.attrs[name], x.dtype) for name in ("gamma", "beta"))
         return node.activation((gamma * (x / root) + beta).astype(x.dtype))
 
@@ -93,7 +93,7 @@ class ChannelNorm(Operator):
                 defines={
                     "SHARE": 1.0 / count,
                     "EPSILON": node.attrs["epsilon"] / slices.unit**2,
-                    "LEAST": LEAST / slices.unit**2,
+                    "LEAST": SMALLEST_ROOT_ARGUMENT / slices.unit**2,
                 },
             )
             uniforms = {

@@ -125,11 +125,11 @@ class DenseSum(Operator):
         constants[:outputs, 0] = np.rint(node.weights["row_scale"].astype(np.float64) / row_unit)
         constants[:outputs, 1] = np.rint(node.weights["bias"].astype(np.float64) / bias_scale * 256.0)
         encoded = quantize.split_fixed16(constants)
-        rows = build.constant_texture(node, 1, len(constants), encoded.tobytes())
+        constants_texture = build.constant_texture(node, 1, len(constants), encoded.tobytes())
         target = build.allocate_vector(node, outputs, node.attrs["scale"])
         # Two rows share a texel and are computed twice, because constants of the activation have four lanes.
         pairs = fold.function_constants(node.activation, outputs, lanes=2)
-        macros = {name: np.tile(rows, 2) for name, rows in pairs.items()}
+        macros = {name: np.tile(lanes, 2) for name, lanes in pairs.items()}
         fragment = codegen.fragment(
             "dense_sum.frag",
             activation=node.activation,
@@ -151,12 +151,12 @@ class DenseSum(Operator):
                     node,
                     fragment,
                     target.texture,
-                    samplers=[("source", source.texture), ("kernel", rows)],
+                    samplers=[("source", source.texture), ("kernel", constants_texture)],
                     sources=[Source(0, 0.0, 0.0), Source(1, 0.0, 0.0)],
                     quads=[Quad(t, 0, 1, 1, ((0, t), (0, 2 * t))) for t in texels_of_draw],
                     uniforms={
                         "source_texel": build.texel(source.texture),
-                        "kernel_texel": build.texel(rows),
+                        "kernel_texel": build.texel(constants_texture),
                         **codegen.uniforms(macros, texels_of_draw[0]),
                     },
                 )

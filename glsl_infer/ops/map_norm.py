@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.binary import draw
-from glsl_infer.ops.channel_norm import LEAST, require_numbers
+from glsl_infer.ops.channel_norm import SMALLEST_ROOT_ARGUMENT, require_numbers
 from glsl_infer.ops.operator import Operator, feature_map
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ class MapNorm(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Normalise each pixel."""
         x, mean, deviation = inputs
-        root = np.sqrt(np.maximum(np.square(deviation) + node.attrs["epsilon"], LEAST))
+        root = np.sqrt(np.maximum(np.square(deviation) + node.attrs["epsilon"], SMALLEST_ROOT_ARGUMENT))
         gamma, beta = (np.asarray(node.attrs[name], x.dtype) for name in ("gamma", "beta"))
         return node.activation((gamma * ((x - mean) / root) + beta).astype(x.dtype))
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each slice, which reads one tile, and two texels of each vector."""
-        epsilon, least = codegen.number(node.attrs["epsilon"]), codegen.number(LEAST)
+        epsilon, least = codegen.number(node.attrs["epsilon"]), codegen.number(SMALLEST_ROOT_ARGUMENT)
         expression = f"(a - b) * inversesqrt(max(c * c + {epsilon}, {least}))"
         draw(node, build, expression, gamma=node.attrs["gamma"], beta=node.attrs["beta"])
 

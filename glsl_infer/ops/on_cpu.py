@@ -82,7 +82,7 @@ class Custom(OnCpu):
         return cpu.compute(node, inputs)
 
 
-class Moved(OnCpu):
+class MovedToCpu(OnCpu):
     """An operator of ``glsl_infer.ops`` moved to the CPU, where its reference computes it.
 
     Args:

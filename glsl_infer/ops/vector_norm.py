@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KINDS = ("layer", "rms", "unit")
 
-LEAST = 2.0**-40
+SMALLEST_ROOT_ARGUMENT = 2.0**-40
 """Lower limit of the argument of a square root. Some GPUs cannot compute the root of 0."""
 
 
@@ -69,7 +69,7 @@ class VectorNorm(Operator):
         x = x - x.mean() if kind == "layer" else x
         variance = (np.sum if kind == "unit" else np.mean)(np.square(x))
         gamma, beta = (np.asarray(node.attrs[name], x.dtype) for name in ("gamma", "beta"))
-        root = np.sqrt(np.maximum(variance + node.attrs["epsilon"], LEAST))
+        root = np.sqrt(np.maximum(variance + node.attrs["epsilon"], SMALLEST_ROOT_ARGUMENT))
         return node.activation((gamma * (x / root) + beta).astype(x.dtype))
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
@@ -101,7 +101,7 @@ class VectorNorm(Operator):
                 "SHARE": 1.0 if kind == "unit" else 1.0 / length,
                 "CENTRE": 1.0 / length,
                 "EPSILON": node.attrs["epsilon"] / source.scale**2,
-                "LEAST": LEAST / source.scale**2,
+                "LEAST": SMALLEST_ROOT_ARGUMENT / source.scale**2,
                 "FACTOR_UNIT": float(affine.attrs["factor_unit"]),
                 "OFFSET_UNIT": float(affine.attrs["offset_unit"]),
                 "INVERSE_SCALE": 1.0 / target.scale,

@@ -62,8 +62,8 @@ def probabilities(numbers: NDArray[np.floating], output: Output) -> NDArray[np.f
             export has removed the softmax, which is applied here.
         output: its entry in the manifest.
     """
-    wide: NDArray[np.float64] = np.asarray(numbers, np.float64)
-    return wide if is_probable(output) else np.asarray(softmax(wide), np.float64)
+    values: NDArray[np.float64] = np.asarray(numbers, np.float64)
+    return values if is_probable(output) else np.asarray(softmax(values), np.float64)
 
 
 def predictions(

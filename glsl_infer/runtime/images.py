@@ -108,8 +108,8 @@ def check_picture(shape: Sequence[int]) -> None:
         InputError: the output is not a map, or has neither 1 nor 3 channels.
     """
     if len(shape) != 3:
-        what = f"a vector of {shape[0]} values" if len(shape) == 1 else f"numbers of shape {tuple(shape)}"
-        raise InputError(f"the model ends in {what}, which is not an image")
+        subject = f"a vector of {shape[0]} values" if len(shape) == 1 else f"numbers of shape {tuple(shape)}"
+        raise InputError(f"the model ends in {subject}, which is not an image")
     if shape[2] not in (1, 3):
         raise InputError(f"the model's image has {shape[2]} channels; an image has 1 or 3")
 
@@ -129,10 +129,10 @@ def overlap_of(bundle: Bundle) -> tuple[int, int]:
     field exceeds ``MOST_SHARE`` of a tile or is unknown.
     """
     size = bundle.manifest.input.size
-    seen = receptive_field(bundle.graph)
-    if seen is None or seen.pixels > MOST_SHARE * size or size % seen.step:
+    field = receptive_field(bundle.graph)
+    if field is None or field.pixels > MOST_SHARE * size or size % field.step:
         return min(OVERLAP, (size - 1) // 2), 1
-    return seen.pixels, seen.step
+    return field.pixels, field.step
 
 
 def run_whole(

@@ -47,12 +47,12 @@ def by_name(manifest: Manifest, inputs: Any) -> dict[str, Any]:
         return {names[0]: inputs}
     missing, unknown = [name for name in names if name not in inputs], [name for name in inputs if name not in names]
     if missing or unknown:
-        what = f"'{missing[0]}' is missing" if missing else f"there is no '{unknown[0]}'"
-        raise InputError(f"inputs: {what}; the model reads {', '.join(names)}")
+        problem = f"'{missing[0]}' is missing" if missing else f"there is no '{unknown[0]}'"
+        raise InputError(f"inputs: {problem}; the model reads {', '.join(names)}")
     return dict(inputs)
 
 
-def numbers_as(entry: Input, value: object) -> Numbers:
+def as_values(entry: Input, value: object) -> Numbers:
     """Return values in the shape of an input.
 
     Only the axes before the last two can differ, with the same number of elements: a batch of 1, frames stacked into
@@ -66,8 +66,8 @@ def numbers_as(entry: Input, value: object) -> Numbers:
     fits = array.shape[-last:] == shape[-last:] and array.size == math.prod(shape)
     fits = fits or in_shape(array, shape).shape == shape  # a long line stored as several rows of a map
     if not fits or array.dtype.kind not in "fiub":
-        what = f"{array.dtype} {array.shape}" if isinstance(value, np.ndarray) else type(value).__name__
-        raise InputError(f"input '{entry.name}' reads numbers of shape {entry.shape}; {what} was given")
+        actual = f"{array.dtype} {array.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise InputError(f"input '{entry.name}' reads numbers of shape {entry.shape}; {actual} was given")
     return array.reshape(shape)
 
 
@@ -88,7 +88,7 @@ class NumbersInput:
         Raises:
             InputError: the shape or type is wrong, or a value is NaN.
         """
-        entry, array = self._entry, numbers_as(self._entry, value)
+        entry, array = self._entry, as_values(self._entry, value)
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InputError(f"input '{entry.name}': NaN is among the numbers; give numbers alone")
         return array

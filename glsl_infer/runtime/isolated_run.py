@@ -21,7 +21,7 @@ from glsl_infer.gl import CHOICES
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import is_software
-from glsl_infer.runtime import fence, selfcheck
+from glsl_infer.runtime import sandbox, selfcheck
 from glsl_infer.runtime.isolation import LAYER, MOST_SECONDS
 from glsl_infer.runtime.session import Session
 
@@ -32,7 +32,7 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 def enclose(seconds: float = MOST_SECONDS) -> None:
     """Drop the rights that drawing an untrusted bundle does not need; ``seconds`` as for ``limit``."""
     limit(seconds)
-    fence.restrict()
+    sandbox.restrict()
 
 
 def limit(seconds: float) -> None:
@@ -80,12 +80,14 @@ def work(job: dict[str, Any]) -> str:
     bundle = read(job["path"])
     if job["digest"] not in (None, bundle.digest):
         return ""  # the file has changed since the parent read it
-    choice = next((way for way in CHOICES if way in job["context"]), "auto")  # "hidden glfw window ..."
+    choice = next(
+        (choice_name for choice_name in CHOICES if choice_name in job["context"]), "auto"
+    )  # "hidden glfw window ..."
     if choice != "glfw":  # glfw starts a process that looks for a screen
-        fence.restrict()
+        sandbox.restrict()
     with Context(choice) as context:
         if choice == "glfw":
-            fence.restrict()
+            sandbox.restrict()
         with contextlib.suppress(OSError):
             _limit_memory(context, job["memory"])
         custom = dict.fromkeys(bundle.custom_operators, _refuse)

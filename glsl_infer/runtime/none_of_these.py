@@ -56,9 +56,9 @@ class NoneRule:
 
     def distance(self, logits: NDArray[np.float64]) -> float:
         """Return the distance of logits (classes,) to those of known pictures, at least 0."""
-        off = logits - self.mean
-        along = self.directions @ off
-        return math.sqrt(max(float(off @ off - along @ along), 0.0))
+        deviation = logits - self.mean
+        along = self.directions @ deviation
+        return math.sqrt(max(float(deviation @ deviation - along @ along), 0.0))
 
 
 def rule_of(bundle: Bundle) -> NoneRule | None:

@@ -42,7 +42,7 @@ class _Reading(threading.Thread):
         return self._bundle
 
 
-def read_beside(path: Union[str, Path], choice: str, clock: Stopwatch) -> tuple[Bundle, Context]:
+def read_with_context(path: Union[str, Path], choice: str, clock: Stopwatch) -> tuple[Bundle, Context]:
     """Read a bundle while a context is created. The context is then current in the calling thread.
 
     Args:
@@ -79,10 +79,10 @@ def opened(model: Union[str, Path, Bundle], context: Union[str, Context], clock:
         clock: records the laps ``context`` and ``bundle``.
 
     Raises:
-        BundleError, ContextError: see ``read_beside``.
+        BundleError, ContextError: see ``read_with_context``.
     """
     if not isinstance(model, Bundle) and not isinstance(context, Context):
-        return read_beside(model, context, clock)
+        return read_with_context(model, context, clock)
     bundle = model if isinstance(model, Bundle) else streamed(read_bundle(model))
     clock.lap("bundle")
     opened_context = context if isinstance(context, Context) else Context(context)

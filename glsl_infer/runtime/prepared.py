@@ -60,12 +60,12 @@ class Prepared:
         linker.start()
         clock.lap("programs")
         # A driver with threads compiles meanwhile.
-        textures, framebuffers = self._made(self._textures)
+        textures, framebuffers = self._create_textures(self._textures)
         self._viewport = frame.viewport(manifest.textures, self._gl.integer(GL.GL_MAX_TEXTURE_SIZE))
         vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings, self._viewport)
         self._covering_vertex = len(vertices)
-        everything = frame.covering_vertices(self._varyings)
-        self._vertex_buffer = objects.buffer(vertices.tobytes() + everything.tobytes())
+        covering_vertices = frame.covering_vertices(self._varyings)
+        self._vertex_buffer = objects.buffer(vertices.tobytes() + covering_vertices.tobytes())
         clock.lap("textures")
         linked = linker.finish()
         self.restored_programs, self.compiled_programs = linked.restored, linked.compiled
@@ -113,7 +113,7 @@ class Prepared:
         manifest = self._drawn.bundle.manifest
         results = {name for output in manifest.outputs for value in output.values for name in textures_of(value)}
         own = results.union(*(entry.textures for entry in manifest.inputs))
-        textures, framebuffers = self._made(sorted(own))
+        textures, framebuffers = self._create_textures(sorted(own))
         handles = Handles(
             self.handles.programs, {**self.handles.textures, **textures}, {**self.handles.framebuffers, **framebuffers}
         )
@@ -125,7 +125,7 @@ class Prepared:
         floats = {name: bundle.members[name] for name in bundle.manifest.floats}
         return frame.Recorder(self._gl, handles, self._textures, floats, self._first_vertex, self._viewport)
 
-    def _made(self, names: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
+    def _create_textures(self, names: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
         """Create textures and the framebuffers of render targets; return both by the textures' names."""
         textures: dict[str, int] = {}
         framebuffers: dict[str, int] = {}

@@ -75,15 +75,9 @@ class ProgramCache:
     def read(self) -> dict[str, Binary]:
         """Return the programs by name; empty if the file is missing, damaged, stale or another user's."""
         try:
-            with reading(self.path) as file:
-                if not is_own(os.fstat(file.fileno())):
-                    return {}
-                data = file.read(MAX_BYTES + 1)
-            if len(data) > MAX_BYTES or hashlib.sha256(data[_DIGEST:]).digest() != data[:_DIGEST]:
-                return {}
-            head, _, blobs = data[_DIGEST:].partition(b"\n")
+            head, _, blobs = read_own(self.path).partition(b"\n")
             programs = self._unpack(json.loads(head.decode("utf-8")), blobs)
-        except (OSError, InputError, ValueError, TypeError, LookupError, RecursionError):
+        except (ValueError, TypeError, LookupError, RecursionError):
             return {}
         with contextlib.suppress(OSError):
             os.utime(self.path)  # the time of last use, for deletion
@@ -106,24 +100,41 @@ class ProgramCache:
             "programs": [[name, program.format, len(program.data)] for name, program in programs.items()],
         }
         body = json.dumps(head).encode("utf-8") + b"\n" + b"".join(program.data for program in programs.values())
-        if len(body) + _DIGEST > MAX_BYTES:
-            return False
-        try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with writing(self.path, private=True) as file:
-                file.write(hashlib.sha256(body).digest() + body)
-            self._prune()
-        except (OSError, ValueError, InputError):
-            return False
-        return True
+        return replace_own(self.path, body)
 
-    def _prune(self) -> None:
-        """Delete the least recently used files if there are more than ``MAX_FILES``."""
-        files = []
-        for path in self.path.parent.glob(f"*{SUFFIX}"):
-            with contextlib.suppress(OSError):  # another process can delete it meanwhile
-                files.append((path.stat().st_mtime, path))
-        for _, path in sorted(files)[: max(0, len(files) - MAX_FILES)]:
-            if path != self.path:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+
+def read_own(path: Path) -> bytes:
+    """Return the content of a file of ``replace_own``; empty if it is missing, damaged, too large or another user's."""
+    try:
+        with reading(path) as file:
+            data = file.read(MAX_BYTES + 1) if is_own(os.fstat(file.fileno())) else b""
+    except (OSError, InputError, ValueError):
+        return b""
+    is_complete = len(data) <= MAX_BYTES and hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST]
+    return data[_DIGEST:] if is_complete else b""
+
+
+def replace_own(path: Path, content: bytes) -> bool:
+    """Replace a file and return whether that succeeded; delete the least recently used files beyond ``MAX_FILES``."""
+    if len(content) + _DIGEST > MAX_BYTES:
+        return False
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with writing(path, private=True) as file:
+            file.write(hashlib.sha256(content).digest() + content)
+        _prune(path)
+    except (OSError, ValueError, InputError):
+        return False
+    return True
+
+
+def _prune(new: Path) -> None:
+    """Delete the least recently used files with the suffixes of a new file if there are more than ``MAX_FILES``."""
+    files = []
+    for path in new.parent.glob(f"*{''.join(new.suffixes)}"):
+        with contextlib.suppress(OSError):  # another process can delete it meanwhile
+            files.append((path.stat().st_mtime, path))
+    for _, path in sorted(files)[: max(0, len(files) - MAX_FILES)]:
+        if path != new:
+            with contextlib.suppress(OSError):
+                path.unlink()

@@ -75,9 +75,11 @@ class SelfCheck:
         """Steps to try after a failure, the cheapest first; empty if everything is right."""
         if self.wrong is None:
             return ()
-        again = ("start again with GLSL_INFER_CACHE=off: all programs are then compiled anew",) * bool(self.restored)
+        restart_advice = ("start again with GLSL_INFER_CACHE=off: all programs are then compiled anew",) * bool(
+            self.restored
+        )
         return (
-            *again,
+            *restart_advice,
             "another way to the GPU: --context surfaceless, device or glfw ('glsl-infer info' shows which work)",
             "smaller shaders: 'glsl-infer export --weights uniform', or --layout planar",
             "a newer driver; LIBGL_ALWAYS_SOFTWARE=1 shows whether Mesa without the GPU is right about the same file",

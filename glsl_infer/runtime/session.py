@@ -20,7 +20,7 @@ from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime import sandbox_mode, selfcheck
 from glsl_infer.runtime.frame import Call
 from glsl_infer.runtime.gpu_executor import GpuExecutor
-from glsl_infer.runtime.inputs import Named, Numbers, by_name, numbers_as
+from glsl_infer.runtime.inputs import Named, Numbers, as_values, by_name
 from glsl_infer.runtime.opening import opened
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
@@ -30,7 +30,7 @@ from glsl_infer.runtime.statistics import PartRun, Statistics
 from glsl_infer.runtime.transfers import Answer, Results
 from glsl_infer.support.closing import Closing, close_all, warn_unclosed
 from glsl_infer.support.ndarray import NDArray
-from glsl_infer.support.near_names import did_you_mean
+from glsl_infer.support.near_names import choices, did_you_mean
 from glsl_infer.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class Session(Closing):
             if name in part.computed:
                 return part.run_layer(name, inputs)
         names = [name for part in self._parts for name in part.computed]
-        raise InputError(f"no layer '{name}'{did_you_mean(name, names)}; there are: {', '.join(names)}")
+        raise InputError(f"no layer '{name}'{did_you_mean(name, names)}; there are: {choices(names)}")
 
     def input_pixels(self, name: str | None = None) -> NDArray[np.uint8]:
         """Return a picture of the last ``run`` or ``upload`` as the network reads it, uint8 (height, width, channels).
@@ -482,7 +482,7 @@ class Session(Closing):
         """
         for entry in self.bundle.manifest.inputs:
             if entry.kind != PICTURE:
-                tensors[entry.name] = numbers_as(entry, tensors[entry.name])
+                tensors[entry.name] = as_values(entry, tensors[entry.name])
 
     def _put(self, part: GpuExecutor | CpuExecutor, tensors: dict[str, Any]) -> None:
         """Pass a part its inputs: those of the model, and the results of earlier parts. NaN from the CPU becomes 0."""

@@ -41,8 +41,8 @@ class Transfers:
         self._gl, self._objects = gl, objects
         self._framebuffers: dict[int, int] = {}
 
-    def write(self, what: str, value: Value, array: NDArray[Any], handles: Handles) -> None:
-        """Write an array into the textures of a value; ``what`` names the value in messages.
+    def write(self, subject: str, value: Value, array: NDArray[Any], handles: Handles) -> None:
+        """Write an array into the textures of a value; ``subject`` names the value in messages.
 
         Raises:
             InputError: the array has another shape.
@@ -50,7 +50,7 @@ class Transfers:
         array = np.asarray(array)
         shape = shape_of(value)
         if array.shape != shape:
-            raise InputError(f"{what} has shape {array.shape}; give numbers of shape {shape}")
+            raise InputError(f"{subject} has shape {array.shape}; give numbers of shape {shape}")
         if isinstance(value, FixedPoint):
             self.upload(handles.textures[value.texture], 0, 0, pack_fixed(array, value))
             return

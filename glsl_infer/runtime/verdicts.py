@@ -15,7 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
@@ -82,12 +82,29 @@ def read_bundle(path: Union[str, Path]) -> Bundle:
     Raises:
         BundleError: as ``bundle.read``.
     """
+    with _shader_verdicts() as has_passed:
+        return bundles.read(path, has_passed)
+
+
+def write_bundle(bundle: Bundle, path: Union[str, Path]) -> None:
+    """Write a bundle and read it back, as ``bundle.write`` does. ``read_bundle`` then parses none of its shaders.
+
+    Raises:
+        InputError, ModelError: as ``bundle.write``.
+    """
+    with _shader_verdicts() as has_passed:
+        bundles.write(bundle, path, read_back=True, has_passed=has_passed)
+
+
+@contextlib.contextmanager
+def _shader_verdicts() -> Iterator[Callable[[str], bool]]:
+    """Yield the function ``has_passed`` of a bundle's reader; after the block, record that the other shaders passed."""
     folder = default_folder()
-    if folder is None:
-        return bundles.read(path)
     new: list[Verdict] = []
 
     def has_passed_before(digest: str) -> bool:
+        if folder is None:
+            return False
         key = hashlib.sha256(f"{SHADERS_FORMAT} {digest}".encode("ascii")).hexdigest()
         verdict = Verdict(folder, key, SHADERS_SUFFIX, SHADERS_FORMAT)
         if verdict.passed():
@@ -95,10 +112,9 @@ def read_bundle(path: Union[str, Path]) -> Bundle:
         new.append(verdict)
         return False
 
-    bundle = bundles.read(path, has_passed_before)
+    yield has_passed_before
     for verdict in new:  # only after the rest of the file has passed as well
         verdict.keep()
-    return bundle
 
 
 def check_once(session: Session, folder: Path | None = None, progress: Callable[[], object] = lambda: None) -> bool:

@@ -42,6 +42,15 @@ def in_shape(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     return array.reshape(shape) if sides in (target, as_pixels) else array
 
 
+def from_file(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array of a file as ``in_shape`` does. The channels can be the first axis, as in ONNX, or the last."""
+    result = in_shape(array, shape)
+    sides, target = ([size for size in sizes if size != 1] for sizes in (array.shape, shape))
+    if result.shape == shape or shape[-1] == 1 or sides != [target[-1], *target[:-1]]:
+        return result
+    return np.moveaxis(array.reshape(sides), 0, -1).reshape(shape)
+
+
 def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Load all arrays of an ``*.npz`` file, by name.
 

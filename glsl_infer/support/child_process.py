@@ -1,7 +1,7 @@
 """Run jobs in child processes, because TensorFlow and Mesa's LLVM crash in one process (``llvm_clash``).
 
 A job is a JSON file, and its process is ``module_command(MODULE, JOB.json)``. The process prints ``DONE`` after each
-finished item. It ends like a command: with an exit code, and with ``error: ...`` as its last line on standard error.
+finished item. It ends like a command: with an exit code, and with ``error: ...`` at the end of standard error.
 
 All Python modules that run in another process are started by ``module_command``. ``python -m`` would import from the
 current folder first, and would execute a ``numpy.py`` that happens to be next to a model.
@@ -65,6 +65,15 @@ def last_line(messages: str) -> str:
     return lines[-1].removeprefix("error: ") if lines else "it said nothing"
 
 
+def error_of(messages: str) -> str:
+    """Return the error that a process of this package wrote last to standard error, without the word ``error``.
+
+    It can be a list of problems, in indented lines.
+    """
+    error = re.search(r"^error: (.*(?:\n  .*)*)\s*\Z", messages, re.MULTILINE)
+    return error[1].rstrip() if error else last_line(messages)
+
+
 def json_answer(module: str, *arguments: str, seconds: float) -> dict[str, Any]:
     """Run a module in a child process and return the JSON object that it prints, for any exit code.
 
@@ -100,7 +109,7 @@ class ChildProcess:
         module: full name of the module to run.
         job: arguments of the job, as plain data.
         stem: path without suffix in an existing folder, for the files ``STEM.json`` and ``STEM.err``.
-        what: verb phrase for messages: "the process that WHAT ended with exit code 3".
+        activity: verb phrase for messages: "the process that ACTIVITY ended with exit code 3".
         environment: environment variables, by default those of this process.
     """
 
@@ -109,10 +118,10 @@ class ChildProcess:
         module: str,
         job: Mapping[str, Any],
         stem: Path,
-        what: str,
+        activity: str,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._what = what
+        self._activity = activity
         file = stem.with_suffix(".json")
         file.write_text(json.dumps(job), "utf-8")
         self._errors = stem.with_suffix(".err").open("w+", encoding="utf-8", errors="replace")
@@ -149,11 +158,11 @@ class ChildProcess:
             return
         self._errors.seek(0)
         messages = self._errors.read().strip()
-        last = last_line(messages)
-        if messages.endswith(f"error: {last}"):
-            raise (InputError if code == InputError.exit_code else RunError)(last)
+        error = error_of(messages)
+        if messages.endswith(f"error: {error}"):
+            raise (InputError if code == InputError.exit_code else RunError)(error)
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        raise RunError(f"the process that {self._what} {how}: {last}")
+        raise RunError(f"the process that {self._activity} {how}: {error}")
 
 
 def report_progress(count: int) -> None:
@@ -168,7 +177,7 @@ def execute(argv: list[str], work: Callable[[dict[str, Any]], None]) -> int:
 
 
 def exit_code_of(work: Callable[[], object]) -> int:
-    """Do the work of a child process, and return its exit code. An error is printed as one line for the parent."""
+    """Do the work of a child process, and return its exit code. An error is printed for the parent."""
     try:
         work()
     except GlslInferError as error:

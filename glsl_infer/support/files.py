@@ -30,7 +30,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
 }
-_HERE, _EXCHANGE = -100, 2  # Linux: AT_FDCWD, RENAME_EXCHANGE
+_CURRENT_FOLDER, _EXCHANGE = -100, 2  # Linux: AT_FDCWD, RENAME_EXCHANGE
 _NAME_END = 50  # characters of the target's name, at most 200 bytes: file systems allow 255 in all
 
 
@@ -291,7 +291,10 @@ def _exchanged(first: Path, second: Path) -> bool:
     if sys.platform != "linux":
         return False
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)  # glibc 2.28
-    return call is not None and call(_HERE, os.fsencode(first), _HERE, os.fsencode(second), _EXCHANGE) == 0
+    return (
+        call is not None
+        and call(_CURRENT_FOLDER, os.fsencode(first), _CURRENT_FOLDER, os.fsencode(second), _EXCHANGE) == 0
+    )
 
 
 def _sync_folder(folder: Path) -> None:

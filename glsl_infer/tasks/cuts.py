@@ -21,7 +21,7 @@ from glsl_infer.runtime.pictures.picture_input import TexturePicture, TurnedPict
 
 Floats = NDArray[np.floating]
 
-_LEAST = 1.0
+_SMALLEST_SIDE = 1.0
 """Smallest side of a cut in pixels."""
 
 
@@ -47,7 +47,7 @@ class Cut:
     def usable(self) -> bool:
         """True if all values are finite and both sides have at least a pixel."""
         numbers = (self.x, self.y, self.width, self.height, self.angle)
-        return all(math.isfinite(value) for value in numbers) and min(self.width, self.height) >= _LEAST
+        return all(math.isfinite(value) for value in numbers) and min(self.width, self.height) >= _SMALLEST_SIDE
 
     @property
     def corners(self) -> Floats:

@@ -18,7 +18,7 @@ COLOURS = ((255, 196, 0), (0, 200, 255), (255, 96, 144), (120, 230, 100), (190, 
 
 FINE = (190, 225, 235)
 _SHADOW = (0, 0, 0)
-_FAR = 1e6
+_LARGEST_COORDINATE = 1e6
 """Limit of coordinates. Pillow's lines take longer the farther they extend."""
 
 Points = NDArray[np.floating]
@@ -85,7 +85,7 @@ class Canvas:
 
 def _flat(points: Iterable[Sequence[float]] | Points) -> list[tuple[float, float]]:
     coordinates = [tuple(point)[:2] for point in points]
-    array = np.clip(np.asarray(coordinates, np.float64).reshape(-1, 2), -_FAR, _FAR)
+    array = np.clip(np.asarray(coordinates, np.float64).reshape(-1, 2), -_LARGEST_COORDINATE, _LARGEST_COORDINATE)
     return [(float(x), float(y)) for x, y in array]
 
 

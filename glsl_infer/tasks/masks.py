@@ -15,6 +15,7 @@ from glsl_infer.bundle.manifest import CENTER_CROP
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures import preprocess, scaling
 from glsl_infer.runtime.pictures.preprocess import ImageSource
+from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.tasks.drawing import colour, copy_of
 
 BLUR = "blur"
@@ -27,8 +28,7 @@ _PRESENT = 0.005
 _SCORE = 0.5
 """Smallest score of a mask with which an object counts as present.
 
-The network for selfies gives a lower score to 43 % of the masks of other objects (77 photographs of groceries, waste, a
-cat ...) and to 5 % of those of people (42 views of 7 photographs).
+docs/engineering/tasks.md has the shares of photographs with people and with other things above it.
 """
 
 _SURE, _DOUBTED = 0.9, 0.1
@@ -48,6 +48,7 @@ class Mask:
         inner: the same rectangle in pixels of the image. The mask is 0 outside.
         edge: values between which the edge is soft.
         size: width and height of the image in pixels.
+        both_ways: mean of ``part`` and the output for the mirrored image, for the score; None if that was not computed.
     """
 
     part: NDArray[np.float32]
@@ -55,6 +56,7 @@ class Mask:
     inner: tuple[int, int, int, int]
     edge: tuple[float, float]
     size: tuple[int, int]
+    both_ways: NDArray[np.float32] | None = None
 
     @cached_property
     def values(self) -> NDArray[np.float32]:
@@ -74,8 +76,12 @@ class Mask:
 
     @cached_property
     def score(self) -> float:
-        """Confidence in the mask, 0 to 1: the number of certain pixels relative to that of possible ones."""
-        certain, possible = (int(np.count_nonzero(self.part > least)) for least in (_SURE, _DOUBTED))
+        """Confidence in the mask, 0 to 1: the number of certain pixels relative to that of possible ones.
+
+        A pixel is certain if the network includes it in the image and in the mirrored image.
+        """
+        values = self.part if self.both_ways is None else self.both_ways
+        certain, possible = (int(np.count_nonzero(values > least)) for least in (_SURE, _DOUBTED))
         return certain / max(possible, 1)
 
     @property
@@ -143,9 +149,13 @@ def ground(background: Background) -> tuple[int, int, int] | Image.Image | None:
             red, green, blue = ImageColor.getrgb(background)[:3]
             return red, green, blue
         except ValueError:
-            if not Path(background).exists():
+            file = Path(background)
+            if not file.exists():
+                problem = f"{background}: no such file"
+                if not file.suffix and len(file.parts) == 1:
+                    problem = f"'{background}' is not a colour{did_you_mean(background, (BLUR, *ImageColor.colormap))}"
                 raise InputError(
-                    f"background '{background}'; give blur, a colour (white, '#204080'), or an image file"
+                    f"{problem}; as the background, give blur, a colour (white, '#204080'), or an image file"
                 ) from None
     return preprocess.open_image(background)
 

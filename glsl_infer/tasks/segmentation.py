@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from glsl_infer.errors import InputError
+from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.scaling import fitted
 from glsl_infer.tasks.boxes import SIGMOID, SOFTMAX
 from glsl_infer.tasks.description import SEGMENTATION, SegmentationRules
@@ -18,7 +21,21 @@ class Segmenter(Task[Mask]):
     kind = SEGMENTATION
 
     def __call__(self, picture: PictureSource) -> Mask:
-        """Return the mask of an image; arguments and errors as for ``Task``."""
+        """Return the mask of an image; arguments and errors as for ``Task``.
+
+        If the object seems to be present, the network also reads the mirrored image, for the score. Images on the GPU
+        are not mirrored.
+        """
+        loaded = load_picture(picture)
+        mask = self.follow(loaded)
+        if not mask.present or not isinstance(loaded, np.ndarray):
+            return mask
+        pixels = preprocess.load_for(loaded, self._entry)
+        mirrored = self.follow(np.ascontiguousarray(pixels[:, ::-1]))
+        return replace(mask, both_ways=(mask.part + mirrored.part[:, ::-1]) * np.float32(0.5))
+
+    def follow(self, picture: PictureSource) -> Mask:
+        """Return the mask of the next frame of a film: as ``__call__``, without the mirrored image."""
         loaded = load_picture(picture)
         return self.mask(self._run(loaded), size_of(loaded))
 

@@ -78,20 +78,23 @@ class Task(Closing, Generic[Result]):
             if isinstance(task_or_default, Description)
             else reading.find(task_or_default, kind=self.kind)
         )
+        source = self.description.source
+        name = f"task '{source.stem}'" if source.parent == reading.FOLDER else str(source)
         if self.description.kind != self.kind:
-            source = self.description.source
-            name = f"task '{source.stem}'" if source.parent == reading.FOLDER else str(source)
             raise InputError(
                 f"{name}: is a task for {self.description.kind}, not for {self.kind}; "
                 f"use it with glsl-infer {_COMMANDS[self.description.kind]}"
             )
-        path = Path(model) if model is not None else models.find(self.description.model, self.description.source)
+        path = Path(model) if model is not None else models.find(self.description.model, source)
         self.session = self._open(path, context)
         try:
             self._prepare()
         except InputError as error:
             self.close()
-            raise InputError(f"{self.description.source}, with the model {path}: {error}") from None
+            advice = (
+                "" if model is None else "; leave the model out to use that of the task, or give a task for this model"
+            )
+            raise InputError(f"{name}, with the model {path}: {error}{advice}") from None
         except BaseException:
             self.close()
             raise

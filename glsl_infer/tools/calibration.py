@@ -17,7 +17,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import is_picture, picture_range
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.runtime.pictures import preprocess
-from glsl_infer.support.arrays import in_shape, load_array, load_arrays
+from glsl_infer.support.arrays import from_file, load_array, load_arrays
 
 ARRAY, ARRAYS = FILES = (".npy", ".npz")
 """Suffixes of array files."""
@@ -118,7 +118,8 @@ def _of_only_input(node: Node, arrays: dict[str, NDArray[Any]], path: Path) -> l
 
 def _description(node: Node) -> str:
     shape = tuple(node.attrs["shape"])
-    return f"give an array of shape {shape}, or several samples as (count, *{shape})"
+    channels_first = f" or {(shape[-1], *shape[:-1])}" if len(shape) == 3 and shape[-1] > 1 else ""
+    return f"give an array of shape {shape}{channels_first}, or several samples along a first axis"
 
 
 def _stack(node: Node, array: NDArray[Any], path: Path) -> list[NDArray[Any]]:
@@ -133,10 +134,10 @@ def _stack(node: Node, array: NDArray[Any], path: Path) -> list[NDArray[Any]]:
             return [_fitted(node, picture) for picture in pictures]
         except ImageError as error:
             raise InputError(f"{path}: '{node.name}': {error}") from None
-    sample = in_shape(array, shape)
+    sample = from_file(array, shape)
     if sample.shape == shape:
         return [sample]
-    several = [in_shape(sample, shape) for sample in array] if array.ndim else []
+    several = [from_file(sample, shape) for sample in array] if array.ndim else []
     if several and several[0].shape == shape:
         return several
     raise InputError(f"{path}: an array of shape {array.shape} for '{node.name}'; {_description(node)}")
@@ -149,7 +150,7 @@ def _bytes_of(node: Node, array: NDArray[Any], path: Path) -> NDArray[np.uint8]:
         InputError: the array has another shape or type, or values outside the range of the bytes.
     """
     shape, advice = tuple(node.attrs["shape"]), "or --fit none if the input does not take images"
-    values = in_shape(array, shape)
+    values = from_file(array, shape)
     if values.shape != shape or values.dtype.kind not in "fiub":
         raise InputError(
             f"{path}: an array of shape {array.shape} and type {array.dtype} for '{node.name}'; give uint8 images, "

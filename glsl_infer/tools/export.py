@@ -18,15 +18,16 @@ from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import from_optimized
 from glsl_infer.compiler.dry_run import dry_run
-from glsl_infer.compiler.ranges import Calibration
+from glsl_infer.compiler.ranges import LEARNT, Calibration, varied
 from glsl_infer.compiler.ranges.unseen import unseen_warnings
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.importers.core.report import ImportReport
+from glsl_infer.runtime.verdicts import write_bundle
 from glsl_infer.support.files import not_a_file
-from glsl_infer.support.memory import trim_heap
+from glsl_infer.support.memory import no_collection, permanent_objects, trim_heap
 from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.tools import many_programs, ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
@@ -76,8 +77,9 @@ def export(
     except InputError as error:
         problems.append(error)
     progress("loading the model")
-    survey = _survey(model, io_options, problems)
-    gc.collect()  # frees the framework's copy of all weights
+    with no_collection():
+        survey = _survey(model, io_options, problems)
+        gc.collect()  # frees the framework's copy of all weights
     trim_heap()
     graph, optimized = survey.graph if survey is not None else None, None
     if survey is not None and graph is not None:
@@ -109,30 +111,37 @@ def export(
         raise together(problems)
     numbered = classes_of(optimized) if labels is None else 0
     names = names or tuple(map(str, range(numbered)))
-    built = from_optimized(optimized, names, options=options, calibration=samples, progress=progress)
-    progress("comparing with the float network")
-    reports = [report(part.program, part.bundle, part.prepared, part.images) for part in built.gpu]
-    result = merge_reports(reports, part_reports(built)) if built.parts else reports[0]
-    if samples:
-        unseen = measured(built, names, options, samples, progress)
-        result = replace(result, unseen=(unseen,), warnings=(*unseen_warnings(unseen), *result.warnings))
-    progress("writing")
-    bundles.write(built.bundle, out, read_back=True)
-    if verify_seconds:
-        progress("compiling for VideoCore IV")
-    checked, board = verified(built, verify_seconds)
-    more = (*(checked.warnings if checked is not None else ()), *board.warnings)
-    if options.weights == "auto":
-        more = (*many_programs.long_arrays((part.bundle for part in built.gpu), options.uniform_vectors), *more)
-    of_file = survey.warnings if survey is not None else ()
-    if numbered:
-        values = "--purpose values" if len(optimized.outputs) == 1 else "--purpose NAME=values"
-        advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
-        more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
-    result = replace(
-        result, videocore=checked, board=board, warnings=(*of_file, *result.warnings, *more), classes=len(names)
-    )
-    return replace(result, totals={**result.totals, "file_bytes": Path(out).stat().st_size})
+    with permanent_objects():
+        built = from_optimized(optimized, names, options=options, calibration=samples, progress=progress)
+        progress("comparing with the float network")
+        reports = [report(part.program, part.bundle, part.prepared, part.images) for part in built.gpu]
+        result = merge_reports(reports, part_reports(built)) if built.parts else reports[0]
+        if samples:
+            unseen = measured(built, names, options, samples, progress)
+            of_images = unseen_warnings(unseen) or _few_images(result, len(samples))
+            result = replace(result, unseen=(unseen,), warnings=(*of_images, *result.warnings))
+        progress("writing")
+        write_bundle(built.bundle, out)
+        if verify_seconds:
+            progress("compiling for VideoCore IV")
+        checked, board = verified(built, verify_seconds)
+        more = (*(checked.warnings if checked is not None else ()), *board.warnings)
+        if options.weights == "auto":
+            more = (*many_programs.long_arrays((part.bundle for part in built.gpu), options.uniform_vectors), *more)
+        of_file = survey.warnings if survey is not None else ()
+        if numbered:
+            values = "--purpose values" if len(optimized.outputs) == 1 else "--purpose NAME=values"
+            advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
+            more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
+        result = replace(
+            result,
+            videocore=checked,
+            board=board,
+            warnings=(*of_file, *result.warnings, *more),
+            classes=len(names),
+            inputs={entry.name: entry.kind for entry in built.bundle.manifest.inputs},
+        )
+        return replace(result, totals={**result.totals, "file_bytes": Path(out).stat().st_size})
 
 
 def _survey(model: str | Path | Graph, io_options: IoOptions | None, problems: list[InputError]) -> ImportReport | None:
@@ -154,6 +163,18 @@ def _survey(model: str | Path | Graph, io_options: IoOptions | None, problems: l
     return survey
 
 
+def _few_images(result: ExportReport, count: int) -> tuple[str, ...]:
+    """Return a sentence if layers have learnt their ranges from few images."""
+    layers = [choice.layer for choice in result.ranges if choice.by.partition(" ")[0] in LEARNT]
+    if not layers or count >= varied.FEW:
+        return ()
+    return (
+        f"only {count} image{'s' * (count != 1)} for the ranges of {len(layers)} layer{'s' * (len(layers) != 1)}, "
+        f"which may not fit other images; give --images with {varied.FEW} or more, as varied as those that the network "
+        "will get",
+    )
+
+
 def _labels_problems(
     model: str | Path | Graph, graph: Graph, labels: str | Path | None, names: Sequence[str]
 ) -> list[InputError]:
@@ -161,10 +182,10 @@ def _labels_problems(
     classes = classes_of(graph)
     if not classes and labels is not None:
         shapes = " and ".join(str(graph.shape_of(output)) for output in graph.outputs)
-        what = f"a feature map of {shapes}" if len(graph.outputs) == 1 else f"outputs of {shapes}"
+        subject = f"a feature map of {shapes}" if len(graph.outputs) == 1 else f"outputs of {shapes}"
         return [
             InputError(
-                f"{model} ends in {what}, which has no classes; leave out --labels, or give --purpose NAME=classes"
+                f"{model} ends in {subject}, which has no classes; leave out --labels, or give --purpose NAME=classes"
             )
         ]
     if labels is not None and len(names) != classes:

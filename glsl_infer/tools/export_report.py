@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from glsl_infer.bundle import Bundle, probe
@@ -94,6 +94,7 @@ class ExportReport:
         spent: effect of each layer's rounding on the outputs, if ``tolerance`` or ``budget`` was given.
         unseen: error of the outputs on calibration images left out of the ranges, one entry; empty without images.
         classes: number of labels.
+        inputs: kind of each input by its name.
     """
 
     layers: tuple[LayerReport, ...]
@@ -111,6 +112,7 @@ class ExportReport:
     spent: Spent | None = None
     unseen: tuple[UnseenError, ...] = ()
     classes: int = 0
+    inputs: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PHONES = 224
 """Uniform vectors of most phones."""
 
-MANY = 100
+MANY_PROGRAMS = 100
 """Largest number of programs without advice; X22 has 10.
 
 Reading and checking one takes 22 ms of a workstation's CPU, and about 40 times as long on a Pi Zero, whose compiler
@@ -50,7 +50,7 @@ def advice(report: ExportReport, uniform_vectors: int) -> str | None:
     baked = [
         choice for choice in report.weights if choice.mode == "baked" and choice.microseconds.get("uniform") is None
     ]
-    if report.totals["programs"] <= MANY or not baked or uniform_vectors >= LONGEST_ARRAY:
+    if report.totals["programs"] <= MANY_PROGRAMS or not baked or uniform_vectors >= LONGEST_ARRAY:
         return None
     slices = sum(choice.slices for choice in baked)
     layers = "1 layer" if len(baked) == 1 else f"{len(baked)} layers"

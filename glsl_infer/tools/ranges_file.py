@@ -30,7 +30,7 @@ MAX_BYTES = 64 << 20
 LEAST, MOST = 1e-30, 1e30
 """Smallest and largest accepted scale: values computed from it stay within a shader's floats."""
 
-_GIVE = "give the .json file that 'glsl-infer calibrate' wrote"
+_GIVE_RANGES = "give the .json file that 'glsl-infer calibrate' wrote"
 
 
 def write(stored: StoredRanges, path: str | Path) -> None:
@@ -66,7 +66,9 @@ def read(path: str | Path) -> StoredRanges:
     Raises:
         InputError: the file is missing, is not a file of ranges, has another version, or is damaged.
     """
-    data = saved_json.read(Path(path), FileFormat("file of ranges", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
+    data = saved_json.read(
+        Path(path), FileFormat("file of ranges", FORMAT, VERSION, MAX_BYTES, _GIVE_RANGES, _wrong_part)
+    )
     maps, sixteen_bit = (
         {name: Range(tuple(entry["scales"]), tuple(entry["zeros"])) for name, entry in data[key].items()}
         for key in ("maps", "fine")

@@ -21,7 +21,7 @@ from glsl_infer.errors import GlslInferError
 from glsl_infer.tools import ranges_file, videocore
 from glsl_infer.tools.calibrate import calibrate
 from glsl_infer.tools.export import export
-from glsl_infer.tools.get import catalogue, making
+from glsl_infer.tools.get import catalogue, exporting
 from glsl_infer.tools.videocore import estimate
 
 
@@ -35,18 +35,18 @@ def main() -> int:
     try:
         chosen = catalogue.chosen(names, models) if names else [*models.values()]
         for model in chosen:
-            if model.weights_of or not making.kept_file(model).is_file():
+            if model.weights_of or not exporting.kept_file(model).is_file():
                 print(f"{model.name}: not fetched" if not model.weights_of else f"{model.name}: comes by hand alone")
                 continue
             if args.times:
                 write_time(model.name, milliseconds(model))
                 continue
             before = time.process_time()
-            out = making.ranges_of(model)
+            out = exporting.ranges_of(model)
             out.parent.mkdir(exist_ok=True)
             with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
-                pictures = making.pictures_of(model, Path(folder))
-                stored = calibrate(making.source_of(model), out, pictures, io_options=making.io_options_of(model))
+                pictures = exporting.pictures_of(model, Path(folder))
+                stored = calibrate(exporting.source_of(model), out, pictures, io_options=exporting.io_options_of(model))
             # ``get`` reads 16-bit ranges of these layers only.
             layers = stored.known.sixteen or ()
             chosen_maps = {name: value for name, value in stored.known.sixteen_bit.items() if name in layers}
@@ -60,15 +60,15 @@ def main() -> int:
 
 def milliseconds(model: catalogue.Model) -> int:
     """Return the estimated milliseconds of a frame on a Pi Zero W, for a catalogue network as ``get`` exports it."""
-    labels = None if model.labels is None else making.labels_of(model)
+    labels = None if model.labels is None else exporting.labels_of(model)
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
         path = Path(folder) / f"{model.name}.glslnn"
         export(
-            making.source_of(model),
+            exporting.source_of(model),
             path,
             labels,
-            io_options=making.io_options_of(model),
-            ranges=making.ranges_of(model),
+            io_options=exporting.io_options_of(model),
+            ranges=exporting.ranges_of(model),
         )
         report = videocore.report(*videocore.measure(path, videocore.find()), model.name)
     return round(estimate.estimate(report, estimate.BOARDS[0]).total)

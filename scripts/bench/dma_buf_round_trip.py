@@ -202,8 +202,8 @@ def run(args: argparse.Namespace) -> None:
                 print(f"  imports {', '.join(answer['formats']) or 'formats that it does not list'}")
             for row in answer["rows"]:
                 steps = ", ".join(f"{step} {row[step]:g}" for step in STEPS if step in row)
-                what = f"{row['width']}x{row['height']}" + (f", {row['dma_buf']}" if "dma_buf" in row else "")
-                print(f"  {what}: off by {steps}")
+                label = f"{row['width']}x{row['height']}" + (f", {row['dma_buf']}" if "dma_buf" in row else "")
+                print(f"  {label}: off by {steps}")
             if answer["refusal"] is not None:
                 print(f"  not here: {answer['refusal']}")
             if "failure" in answer:

@@ -274,8 +274,8 @@ def page(rows: list[dict[str, Any]]) -> str:
             continue
         reasons = Counter(row[key] for row in rows_with_key)
         for reason, count in reasons.most_common():
-            which = [f"{row['seed']} {row['kind']}" for row in rows_with_key if row[key] == reason]
-            lines.append(f"- {count} of {which[0]}{', ...' if count > 1 else ''}: {reason}")
+            layers = [f"{row['seed']} {row['kind']}" for row in rows_with_key if row[key] == reason]
+            lines.append(f"- {count} of {layers[0]}{', ...' if count > 1 else ''}: {reason}")
     return "\n".join(lines) + "\n"
 
 

@@ -70,8 +70,8 @@ def measured(train: NDArray[np.float64], val: NDArray[np.float64]) -> dict[str, 
     """Return the entry of a model: directions from logits (images, classes) of known images, the limit from others."""
     mean = float(train.mean())
     count = min(DIRECTIONS, train.shape[1] - 2)
-    off = train - mean
-    variances, axes = np.linalg.eigh(off.T @ off / len(off))
+    deviations = train - mean
+    variances, axes = np.linalg.eigh(deviations.T @ deviations / len(deviations))
     remaining = variances[:-count].mean()
     directions = axes[:, -count:].T * np.sqrt(1.0 - remaining / variances[-count:])[:, np.newaxis]
     step = float(f"{np.abs(directions).max() / STEPS:.5g}")
@@ -88,9 +88,9 @@ def measured(train: NDArray[np.float64], val: NDArray[np.float64]) -> dict[str, 
     entry["scale"] = round(float(SPREAD * np.logaddexp.reduce(train, 1).std() / np.std(distances)), 4)
     energies = np.logaddexp.reduce(val, 1)
     least = float(np.quantile(energies, (1.0 - COVERED) / 3.0))
-    far = (1.0 - COVERED) * len(val) - np.count_nonzero(energies < least)
+    allowed = (1.0 - COVERED) * len(val) - np.count_nonzero(energies < least)
     others = _margins(entry, val)[energies >= least]
-    return {**entry, "least": round(least, 3), "logit": round(float(np.quantile(others, far / len(others))), 3)}
+    return {**entry, "least": round(least, 3), "logit": round(float(np.quantile(others, allowed / len(others))), 3)}
 
 
 def _margins(entry: dict[str, Any], logits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 PAGE = ROOT / "docs/engineering/accuracy/onnx.md"
-MOST = 1e-4
+TOLERANCE = 1e-4
 """Largest difference, relative to the largest value of an output."""
 
 
@@ -41,7 +41,7 @@ def main() -> int:
         except Exception as refusal:  # refusals and crashes both count as failures
             failed.append(f"| {seed} | {', '.join(blocks)} | {str(refusal).splitlines()[0][:160]} |")
             continue
-        (passed if error <= MOST else failed).append(f"| {seed} | {', '.join(blocks)} | {error:.2g} |")
+        (passed if error <= TOLERANCE else failed).append(f"| {seed} | {', '.join(blocks)} | {error:.2g} |")
         worst = max(worst, error)
         blocks_of.update(set(blocks))
     lines = [
@@ -52,7 +52,7 @@ def main() -> int:
         f"reference of the graph with ONNX Runtime {metadata.version('onnxruntime')} (without its",
         "optimisations) on random inputs, and writes this page.",
         "",
-        f"{len(passed)} of {count} networks agree within {MOST:g} of the largest value of an output.",
+        f"{len(passed)} of {count} networks agree within {TOLERANCE:g} of the largest value of an output.",
         f"The largest difference is {worst:.2g}.",
         f"There are {len(blocks_of)} kinds of blocks, each in at least {min(blocks_of.values())} networks.",
         "",

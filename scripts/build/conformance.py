@@ -209,8 +209,8 @@ def main() -> int:
     def run(args: Any) -> int:
         members = files()
         if args.check:
-            there = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
-            different = sorted(name for name in {*members, *there} if members.get(name) != there.get(name))
+            stored = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
+            different = sorted(name for name in {*members, *stored} if members.get(name) != stored.get(name))
             if different:
                 raise RunError(
                     f"{FOLDER}: {len(different)} files differ, {different[0]} first; run scripts/build/conformance.py"

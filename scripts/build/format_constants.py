@@ -136,11 +136,11 @@ def _reachable(data: Data, field_type: Any, reachable: dict[str, Any]) -> dict[s
         for name in field_type.get("choice", ()):
             _reachable(data, f"object {name}", reachable)
     elif isinstance(field_type, str):
-        what, _, name = field_type.partition(" ")
-        entry = data["objects"][name] if what == "object" else data["types"].get(what)
-        if entry is not None and (name or what) not in reachable:
-            reachable[name or what] = entry
-            for inner in entry["keys"].values() if what == "object" else [entry]:
+        type_name, _, name = field_type.partition(" ")
+        entry = data["objects"][name] if type_name == "object" else data["types"].get(type_name)
+        if entry is not None and (name or type_name) not in reachable:
+            reachable[name or type_name] = entry
+            for inner in entry["keys"].values() if type_name == "object" else [entry]:
                 _reachable(data, inner, reachable)
     return reachable
 
@@ -327,16 +327,16 @@ def _java(data: Data, field_type: Any) -> str:
             *(str(field_type[key]) for key in ("most", "cap") if key in field_type),
         ]
         return _java_array(['"capped"' if "cap" in field_type else '"list"', _java(data, field_type["list"]), *limits])
-    what, _, name = str(field_type).partition(" ")
-    if what == "integer":
+    type_name, _, name = str(field_type).partition(" ")
+    if type_name == "integer":
         rule = data["integers"][name][3:]
         return _java_array(['"range"', f"{name.upper()}_RANGE"]) if rule else f"{name.upper()}_RANGE"
-    if what == "word":
+    if type_name == "word":
         return name.upper()
-    if what == "formula":
+    if type_name == "formula":
         return "new String[] {PROBE_FORMULA}"
     named = {"object": name, "pattern": name, "reference": "name"}
-    return json.dumps(named.get(what, "any" if what in CHECKED_BEFORE else what))
+    return json.dumps(named.get(type_name, "any" if type_name in CHECKED_BEFORE else type_name))
 
 
 def java_tasks(data: Data) -> str:
@@ -464,20 +464,20 @@ def _typescript(data: Data, field_type: Any) -> str:
         names = {"list": "listOf", "map": "mapOf", "least": "atLeast", "most": "atMost", "cap": "capped"}
         keys = {names[key]: value for key, value in field_type.items() if key != "unique"}  # checked with all names
         return "{ " + ", ".join(f"{key}: {_typescript(data, value)}" for key, value in keys.items()) + " }"
-    what, _, name = str(field_type).partition(" ")
+    type_name, _, name = str(field_type).partition(" ")
     constants = {"integer": f"{name.upper()}_RANGE", "word": name.upper(), "pattern": f"{name.upper()}_PATTERN"}
-    if what in constants:
-        return constants[what]
-    if what == "boolean":
-        return what
-    if what in SCALARS or what == "reference":
-        return "NAME" if what == "reference" else what.upper()
-    if what in CHECKED_BEFORE:
+    if type_name in constants:
+        return constants[type_name]
+    if type_name == "boolean":
+        return type_name
+    if type_name in SCALARS or type_name == "reference":
+        return "NAME" if type_name == "reference" else type_name.upper()
+    if type_name in CHECKED_BEFORE:
         return "ANY"
-    if what == "formula":
+    if type_name == "formula":
         return "[PROBE_FORMULA]"
-    named = what == "object" or what in data["types"] or what in data["tasks"]["types"]
-    return json.dumps(name or what) if named else what  # a scalar, or the name of a cap
+    named = type_name == "object" or type_name in data["types"] or type_name in data["tasks"]["types"]
+    return json.dumps(name or type_name) if named else type_name  # a scalar, or the name of a cap
 
 
 def typescript_tasks(data: Data) -> str:

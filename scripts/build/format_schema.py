@@ -96,14 +96,14 @@ def _type(data: Data, field_type: Any) -> Schema:
         if "unique" in field_type:
             schema["uniqueItems"] = True
         return {**schema, "items": _type(data, field_type["list"])}
-    what, _, name = field_type.partition(" ")
-    if what == "integer":
+    type_name, _, name = field_type.partition(" ")
+    if type_name == "integer":
         return {"$ref": f"#/$defs/{name}"} if name in SHORT else _integer(data, name)
-    if what == "word":
+    if type_name == "word":
         return {"enum": data["words"][name]}
-    if what in ("object", "pattern", "reference"):
+    if type_name in ("object", "pattern", "reference"):
         return {"$ref": f"#/$defs/{name}"}
-    return _SINGLE[what](data) if what in _SINGLE else {"$ref": f"#/$defs/{what}"}
+    return _SINGLE[type_name](data) if type_name in _SINGLE else {"$ref": f"#/$defs/{type_name}"}
 
 
 _SINGLE = {

@@ -25,7 +25,7 @@ ENGINE = (
     "tests/gl/test_operator_table.py",
     "tests/gl/test_networks.py",
     "tests/unit/test_calibration.py",
-    "tests/unit/test_convolution_reference.py",
+    "tests/unit/test_references.py",
     "tests/unit/test_data_free.py",
     "tests/unit/test_expected_error.py",
     "tests/unit/test_precision.py",
@@ -38,7 +38,7 @@ ENGINE = (
     "tests/importers/test_tflite_operators.py",
     "tests/importers/test_tflite_quantized.py",
 )
-KERAS = ("tests/keras/test_small_models.py", "tests/keras/test_import_ranges.py")
+KERAS = ("tests/keras/test_small_models.py", "tests/keras/test_import_geometry.py")
 """Tests that run in a separate process, because TensorFlow and Mesa's LLVM crash in a shared one."""
 
 

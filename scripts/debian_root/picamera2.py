@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from picamera_stand_in import Picamera
+from fake_picamera import Picamera
 from PIL import Image
 
 Picamera2 = Picamera([np.asarray(Image.open(Path(__file__).with_suffix(".png")))]).Picamera2

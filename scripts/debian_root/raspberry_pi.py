@@ -42,7 +42,7 @@ service:
 def key(project: Path) -> bytes:
     """Return the packages and placeholders of a prepared board, as bytes to hash."""
     packages = [line for line in page_commands((project / PAGE).read_text("utf-8")) if line.startswith("sudo apt")]
-    files = [project / "tests/picamera_stand_in.py", project / PICTURE, HERE / "picamera2.py", HERE / "systemctl"]
+    files = [project / "tests/fake_picamera.py", project / PICTURE, HERE / "picamera2.py", HERE / "systemctl"]
     return b"\0".join(["\n".join(packages).encode(), *(path.read_bytes() for path in files)])
 
 
@@ -69,7 +69,7 @@ def prepare(root: Root, project: Path) -> None:
     (package / "DEBIAN").mkdir()
     (package / "DEBIAN/control").write_text(CAMERA)
     shutil.copyfile(HERE / "picamera2.py", modules / "picamera2.py")
-    shutil.copyfile(project / "tests/picamera_stand_in.py", modules / "picamera_stand_in.py")
+    shutil.copyfile(project / "tests/fake_picamera.py", modules / "fake_picamera.py")
     shutil.copyfile(project / PICTURE, modules / "picamera2.jpg")
     shutil.copyfile(project / PICTURE, root.path / "root/picture.jpg")
     root.run("dpkg-deb --root-owner-group --build /root/camera /root/camera.deb\ndpkg --install /root/camera.deb")

@@ -80,17 +80,17 @@ class Result:
     reason: str
 
     @property
-    def bad(self) -> bool:
+    def is_bad(self) -> bool:
         """True for a failure or a single thread without an accepted reason."""
         return (bool(self.failure) or self.threads < 2) and not self.reason
 
 
-def compiled(batch: Batch, driver: Driver, uniform_vectors: int, folder: Path) -> list[Result]:
+def compile_batch(batch: Batch, driver: Driver, uniform_vectors: int, folder: Path) -> list[Result]:
     """Compile the convolutions of a batch by one compiler."""
-    return compiled_by_each(batch, [driver], uniform_vectors, folder)[driver.mesa]
+    return compile_with_each(batch, [driver], uniform_vectors, folder)[driver.mesa]
 
 
-def compiled_by_each(
+def compile_with_each(
     batch: Batch, drivers: Sequence[Driver], uniform_vectors: int, folder: Path
 ) -> dict[str, list[Result]]:
     """Compile the convolutions of a batch; return the results of each version of Mesa."""
@@ -121,18 +121,18 @@ def _results(batch: Batch, bundle: Bundle, program: CompiledNetwork, measured: M
         floor = rows[names[0]].least_total if choice is not None else None
         results.append(
             Result(
-                case.name,
-                batch.size,
-                case.activation,
-                "partial sums" if choice is None else choice.mode,
-                len(passes) / slices,
-                longest.instructions if longest else 0,
-                longest.fetches if longest else 0,
-                min((shader.threads for shader in shaders if shader.fetches), default=0),
-                longest.temporaries if longest else 0,
-                round(rows[names[0]].total / floor, 3) if floor else None,
-                failures[0] if failures else "",
-                REASONS.get(case.name, ""),
+                name=case.name,
+                size=batch.size,
+                activation=case.activation,
+                weights="partial sums" if choice is None else choice.mode,
+                passes=len(passes) / slices,
+                instructions=longest.instructions if longest else 0,
+                fetches=longest.fetches if longest else 0,
+                threads=min((shader.threads for shader in shaders if shader.fetches), default=0),
+                temporaries=longest.temporaries if longest else 0,
+                ratio=round(rows[names[0]].total / floor, 3) if floor else None,
+                failure=failures[0] if failures else "",
+                reason=REASONS.get(case.name, ""),
             )
         )
     return results
@@ -143,9 +143,11 @@ def table(mesa: str) -> Path:
     return TABLE if mesa == "22" else TABLE.with_name(f"convolutions-{mesa}.json")
 
 
-def _in_a_folder(batch: Batch, drivers: Sequence[Driver], uniform_vectors: int) -> dict[str, list[Result]]:
+def _compile_in_temporary_folder(
+    batch: Batch, drivers: Sequence[Driver], uniform_vectors: int
+) -> dict[str, list[Result]]:
     with tempfile.TemporaryDirectory() as folder:
-        return compiled_by_each(batch, drivers, uniform_vectors, Path(folder))
+        return compile_with_each(batch, drivers, uniform_vectors, Path(folder))
 
 
 def read(path: Path) -> list[Result]:
@@ -153,7 +155,7 @@ def read(path: Path) -> list[Result]:
     return [Result(**row) for row in json.loads(path.read_text("utf-8"))]
 
 
-def written(results: Sequence[Result]) -> str:
+def as_json(results: Sequence[Result]) -> str:
     """Return a table as JSON, a row a line."""
     rows = ",\n".join(json.dumps(asdict(result)) for result in sorted(results, key=lambda result: _index(result.name)))
     return f"[\n{rows}\n]\n"
@@ -169,8 +171,10 @@ def measure(
     """Compile batches in parallel processes, and print each when it is done; return the results of each Mesa."""
     results: dict[str, list[Result]] = {driver.mesa: [] for driver in drivers}
     with ProcessPoolExecutor(processes) as pool:
-        for part in pool.map(_in_a_folder, chosen, repeat(drivers), repeat(uniform_vectors)):
-            for mesa, rows in part.items():
+        for results_of_batch in pool.map(
+            _compile_in_temporary_folder, chosen, repeat(drivers), repeat(uniform_vectors)
+        ):
+            for mesa, rows in results_of_batch.items():
                 print_rows(rows, mesa)
                 results[mesa] += rows
     return results
@@ -191,34 +195,36 @@ def print_rows(results: Sequence[Result], mesa: str) -> None:
 
 
 def shard(text: str) -> tuple[int, int]:
-    """Return the two numbers of ``--shard``."""
-    part, _, count = text.partition("/")
-    if not (part.isdigit() and count.isdigit() and 1 <= int(part) <= int(count)):
+    """Parse ``--shard``: the number of the shard, from 1, and of all shards."""
+    number, _, count = text.partition("/")
+    if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
         raise argparse.ArgumentTypeError(f"'{text}'; write the number of the part and of all, as 1/4")
-    return int(part), int(count)
+    return int(number), int(count)
 
 
-def numbers(text: str) -> range:
-    """Return the batches of one argument of ``--batches``."""
+def batch_range(text: str) -> range:
+    """Parse an argument of ``--batches``: one number, or the first and the last."""
     first, dash, last = text.partition("-")
     if not (first.isdigit() and (last.isdigit() if dash else not last)):
         raise argparse.ArgumentTypeError(f"'{text}'; write the number of a batch, or two as 28-39")
     return range(int(first), int(last or first) + 1)
 
 
-def merged(results: Sequence[Result], path: Path) -> list[Result]:
-    """Return these rows and those of a table that they do not replace, if their convolutions are still selected."""
-    drawn = {case.name for batch in batches() for case in batch.cases}
+def merge_rows(results: Sequence[Result], path: Path) -> list[Result]:
+    """Add rows to a table, in place of rows of the same convolutions, and drop convolutions no longer selected."""
+    selected = {case.name for batch in batches() for case in batch.cases}
     rows = {row.name: row for row in read(path)} if path.exists() else {}
     rows |= {result.name: result for result in results}
-    return [row for name, row in rows.items() if name in drawn]
+    return [row for name, row in rows.items() if name in selected]
 
 
 def main() -> int:
     """Compile, print; return the exit code."""
     parser = argparse.ArgumentParser(description="Compile many convolutions for a VideoCore IV.", allow_abbrev=False)
     parser.add_argument("--every", type=int, default=1, metavar="N", help="one batch of N")
-    parser.add_argument("--batches", type=numbers, nargs="+", metavar="N", help="these, by number from 0, as 20 28-39")
+    parser.add_argument(
+        "--batches", type=batch_range, nargs="+", metavar="N", help="these, by number from 0, as 20 28-39"
+    )
     parser.add_argument("--seed", type=int, default=SEED, help="other convolutions than the table's (default: its own)")
     parser.add_argument("--shard", type=shard, default=(1, 1), metavar="I/N", help="part I of N")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="batches at a time")
@@ -238,14 +244,12 @@ def main() -> int:
         if args.merge:
             by_mesa[args.mesa] = [result for path in args.merge for result in read(path)]
         else:
-            part, count = args.shard
-            chosen_numbers = None if args.batches is None else {number for some in args.batches for number in some}
-            drawn = [
-                batch
-                for number, batch in enumerate(batches(args.seed))
-                if chosen_numbers is None or number in chosen_numbers
+            shard_number, shards = args.shard
+            requested = None if args.batches is None else {number for span in args.batches for number in span}
+            candidates = [
+                batch for number, batch in enumerate(batches(args.seed)) if requested is None or number in requested
             ]
-            chosen = drawn[:: args.every][part - 1 :: count]
+            chosen = candidates[:: args.every][shard_number - 1 :: shards]
             heads = ("weights", "passes", "inst", "fetch", "thr", "temps", "floor")
             drivers = vc4.find_all(args.driver, args.mesa)
             print(f"{'convolution':36} mesa {'size':>4} {heads[0]:>12}", *(f"{head:>6}" for head in heads[1:]))
@@ -255,15 +259,15 @@ def main() -> int:
         return error.exit_code
     for mesa, results in by_mesa.items():
         if args.write:
-            table(mesa).write_text(written(merged(results, table(mesa))), "utf-8")
+            table(mesa).write_text(as_json(merge_rows(results, table(mesa))), "utf-8")
         elif args.out is not None:
-            args.out.write_text(written(results), "utf-8")
-        bad = [result.name for result in results if result.bad]
+            args.out.write_text(as_json(results), "utf-8")
+        bad = [result.name for result in results if result.is_bad]
         print(
             f"Mesa {mesa}: {len(results)} convolutions, {len(bad)} of them fail or have one thread: "
             f"{', '.join(bad) or 'none'}"
         )
-    return int(any(result.bad for results in by_mesa.values() for result in results))
+    return int(any(result.is_bad for results in by_mesa.values() for result in results))
 
 
 if __name__ == "__main__":

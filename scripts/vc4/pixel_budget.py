@@ -5,7 +5,7 @@
     python scripts/vc4/pixel_budget.py --write    # stores the counts in tests/vc4/pixels.json
 
 Each layer draws on its own, from exact inputs, in both roundings. Random networks are ``SEEDS`` of each kind of
-tests/gl/random_networks.py. Layers without differences are left out. tests/vc4/test_pixel_budget.py checks the models,
+tests/gl/random_networks.py. Layers without differences are left out. tests/vc4/test_compiled.py checks the models,
 and the networks of two seeds.
 """
 
@@ -33,7 +33,7 @@ Counts = dict[str, dict[str, int]]
 """Number of differing bytes, by rounding and layer."""
 
 
-def of_model(drawn: Iterable[Pixels]) -> Counts:
+def counts_of_model(drawn: Iterable[Pixels]) -> Counts:
     """Return the counts of a bundle that was drawn in both roundings."""
     return {
         pixels.rounding: {layer.layer: layer.differing for layer in pixels.layers if layer.differing}
@@ -41,7 +41,7 @@ def of_model(drawn: Iterable[Pixels]) -> Counts:
     }
 
 
-def of_networks(seeds: Iterable[int], chip: Executor) -> dict[str, Counts]:
+def counts_of_networks(seeds: Iterable[int], chip: Executor) -> dict[str, Counts]:
     """Return the counts of the random networks of every kind, by kind and seed.
 
     Raises:
@@ -77,8 +77,10 @@ def main() -> int:
     try:
         chip = executor.find()
         differences: dict[str, dict[str, Any]] = {
-            "models": {path.stem: of_model(compare(path, chip)) for path in sorted((ROOT / "models").glob("*.glslnn"))},
-            "networks": of_networks(SEEDS, chip),
+            "models": {
+                path.stem: counts_of_model(compare(path, chip)) for path in sorted((ROOT / "models").glob("*.glslnn"))
+            },
+            "networks": counts_of_networks(SEEDS, chip),
         }
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -89,18 +91,18 @@ def main() -> int:
             sums_text = ", ".join(f"{name} {count:,}" for name, count in sums.items()) if kind == "models" else ""
             print(f"{kind}, {rounding}: {sum(sums.values()):,} bytes differ {sums_text}".rstrip())
     stored = json.loads(STORED.read_text("utf-8")) if STORED.is_file() else {"models": {}, "networks": {}}
-    more = [
+    exceeded = [
         f"{name}: {line}"
         for kind, named in differences.items()
         for name, counts in named.items()
         for line in exceeding(stored[kind].get(name, {}), counts)
     ]
-    print("\n".join(more))
+    print("\n".join(exceeded))
     if args.write:
         text = re.sub(r"\{[^{}]*\}", lambda match: re.sub(r"\s+", " ", match[0]), json.dumps(differences, indent=1))
         STORED.write_text(f"{text}\n", "utf-8")
         return 0
-    return 1 if more else 0
+    return 1 if exceeded else 0
 
 
 if __name__ == "__main__":

@@ -72,14 +72,14 @@ def test_metadata_names_the_smallest_compile_sdk(aar: Path) -> None:
 
 
 def test_equal_sources_give_equal_bytes(aar: Path, tmp_path: Path) -> None:
-    again = tmp_path / "new" / "again.aar"
+    rebuilt = tmp_path / "new" / "rebuilt.aar"
     done = subprocess.run(
-        [sys.executable, ROOT / "android" / "build_aar.py", "-o", again], capture_output=True, text=True, check=False
+        [sys.executable, ROOT / "android" / "build_aar.py", "-o", rebuilt], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r".*again\.aar: [\d,]+ bytes, version [\d.]+\n", done.stdout)
-    assert hashlib.sha256(again.read_bytes()).digest() == hashlib.sha256(aar.read_bytes()).digest()
-    assert [path.name for path in again.parent.iterdir()] == ["again.aar"]
+    assert hashlib.sha256(rebuilt.read_bytes()).digest() == hashlib.sha256(aar.read_bytes()).digest()
+    assert [path.name for path in rebuilt.parent.iterdir()] == ["rebuilt.aar"]
 
 
 def test_an_app_with_only_the_aar_classifies(tools: Tools, aar: Path, tmp_path: Path) -> None:

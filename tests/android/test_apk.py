@@ -1,4 +1,4 @@
-"""The APK: its manifest, its contents, its signature and its reproducible build."""
+"""The APK: manifest, contents, signature, reproducible build, and only members of API level 23."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pathlib import Path
 import build_apk
 import pytest
 from phone import MODEL
-from toolchain import Tools, run
+from platform_api import stub_sources
+from toolchain import ToolError, Tools, run
 
 import glsl_infer
 
@@ -54,14 +55,14 @@ def test_the_icon_is_a_png_in_the_package(apk: Path, badging: str) -> None:
     assert png.startswith(b"\x89PNG")
 
 
-def test_it_verifies_from_v1_to_v3(tools: Tools, apk: Path) -> None:
+def test_signature_schemes_1_to_3_verify(tools: Tools, apk: Path) -> None:
     message = run(["java", "-jar", tools.apksigner, "verify", "--verbose", "--min-sdk-version", "21", apk])
     assert message.startswith("Verifies\n")
     for version in (1, 2, 3):
         assert re.search(rf"using v{version} scheme \(.*\): true", message)
 
 
-def test_a_changed_byte_does_not_verify(tools: Tools, apk: Path, tmp_path: Path) -> None:
+def test_a_changed_byte_breaks_the_signature(tools: Tools, apk: Path, tmp_path: Path) -> None:
     data = bytearray(apk.read_bytes())
     data[data.index(b"glslnn") + 200] ^= 1
     (tmp_path / "changed.apk").write_bytes(data)
@@ -77,7 +78,7 @@ def test_the_model_that_make_apk_puts_inside() -> None:
     assert build_apk.default_model() == MODEL
 
 
-def test_what_is_inside(apk: Path) -> None:
+def test_archive_members(apk: Path) -> None:
     inside = members(apk)
     assert inside[f"assets/models/{MODEL.name}"] == MODEL.read_bytes()
     shaders = build_apk.MAIN / "assets" / "shaders"
@@ -98,10 +99,10 @@ def test_resources_are_stored_and_aligned(apk: Path) -> None:
 
 
 def test_equal_sources_give_equal_bytes(tools: Tools, apk: Path, squares: Path, tmp_path: Path) -> None:
-    again = tmp_path / "elsewhere" / "again.apk"
-    build_apk.build(tools, [MODEL], again, apk.parent / "key" / "debug.keystore", [squares])
-    assert hashlib.sha256(again.read_bytes()).digest() == hashlib.sha256(apk.read_bytes()).digest()
-    assert [path.name for path in again.parent.iterdir()] == ["again.apk"]
+    rebuilt = tmp_path / "elsewhere" / "rebuilt.apk"
+    build_apk.build(tools, [MODEL], rebuilt, apk.parent / "key" / "debug.keystore", [squares])
+    assert hashlib.sha256(rebuilt.read_bytes()).digest() == hashlib.sha256(apk.read_bytes()).digest()
+    assert [path.name for path in rebuilt.parent.iterdir()] == ["rebuilt.apk"]
 
 
 @pytest.mark.exhaustive
@@ -119,7 +120,9 @@ def test_other_models_and_another_key(apk: Path, squares: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["missing.glslnn", "example.jpg"])
-def test_a_model_that_is_none(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_another_kind_is_refused_as_a_model(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "app.apk").write_text("an app from before")
     model = ROOT / "docs" / "images" / name
     assert build_apk.main(["--model", str(model), "-o", str(tmp_path / "app.apk")]) == 2
@@ -127,7 +130,7 @@ def test_a_model_that_is_none(tmp_path: Path, name: str, capsys: pytest.CaptureF
     assert (tmp_path / "app.apk").read_text() == "an app from before"
 
 
-def test_the_runner_knows_nothing_of_android() -> None:
+def test_the_runner_imports_no_android_packages() -> None:
     sources = list((ROOT / "android" / "runner").rglob("*.java"))
     assert len(sources) > 15
     for path in sources:
@@ -139,3 +142,72 @@ def test_no_line_of_java_is_longer_than_those_of_python() -> None:
         for path in folder.rglob("*.java"):
             for index, line in enumerate(path.read_text("utf-8").splitlines(), 1):
                 assert len(line) <= 120, f"{path}:{index}"
+
+
+OLD = """
+package example;
+class Use extends java.util.concurrent.ConcurrentHashMap<String, Integer> {
+    private static final long serialVersionUID = 1;
+    int use(android.view.View view, java.util.List<Integer> values) {
+        java.util.Collections.sort(values);
+        putIfAbsent("a", Math.max(view.getWidth(), Integer.compare(1, 2)));
+        return android.os.Build.VERSION.SDK_INT + get("a") + hashCode();
+    }
+}
+"""
+
+NEW = """
+package example;
+class Use extends java.util.HashMap<String, Integer> {
+    private static final long serialVersionUID = 1;
+    void use(java.util.LinkedList<Integer> values, java.util.concurrent.ConcurrentHashMap<String, Integer> other) {
+        values.sort(null);
+        putIfAbsent("a", Math.floorMod(1, 2));
+        for (String key : other.keySet()) {
+            System.out.println(key);
+        }
+        Runnable later = () -> System.out.println(java.time.Instant.now());
+        later.run();
+    }
+    void sort(java.util.Comparator<String> order) {
+        sort(order);
+    }
+}
+"""
+
+
+def compile_one(tools: Tools, folder: Path, source: str) -> None:
+    (folder / "java").mkdir()
+    (folder / "java" / "Use.java").write_text(source, "utf-8")
+    tools.javac([folder / "java"], folder / "classes", android=True)
+
+
+def test_api_level_23_is_accepted(tools: Tools, tmp_path: Path) -> None:
+    compile_one(tools, tmp_path, OLD)
+    assert (tmp_path / "classes" / "example" / "Use.class").is_file()
+
+
+def test_java_8_that_android_6_lacks_is_refused(tools: Tools, tmp_path: Path) -> None:
+    with pytest.raises(ToolError) as caught:
+        compile_one(tools, tmp_path, NEW)
+    refused = {line.removeprefix("example/Use: ") for line in str(caught.value).splitlines()[1:]}
+    assert refused >= {
+        "java/util/LinkedList.sort(Ljava/util/Comparator;)V",
+        "java/lang/Math.floorMod(II)I",
+        "example/Use.putIfAbsent(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;",
+        "java/util/concurrent/ConcurrentHashMap$KeySetView",
+        "java/lang/invoke/LambdaMetafactory",
+        "java/time/Instant",
+    }
+    assert not [name for name in refused if name.startswith(("example/Use.sort", "java/io", "java/lang/System"))]
+
+
+def test_a_member_of_android_that_is_not_listed_is_refused(tools: Tools, tmp_path: Path) -> None:
+    source = "package example; class Use { Object use(android.app.Activity app) { return app.getDisplay(); } }"
+    with pytest.raises(ToolError, match=r"cannot find symbol(?s:.*)getDisplay"):
+        compile_one(tools, tmp_path, source)
+
+
+def test_a_line_of_the_list_that_is_not_java() -> None:
+    with pytest.raises(ValueError, match="neither a type nor a member: public clas"):
+        stub_sources("public class a.B\npublic clas a.C\n")

@@ -49,7 +49,7 @@ def assert_labels(phone: Phone, state: Any, classifier: glsl_infer.Classifier, p
     assert classifier.classify(picture, top=1)[0].label == expected[0][0]
 
 
-def test_what_the_network_is_given(phone: Phone) -> None:
+def test_network_input_equals_preprocess(phone: Phone) -> None:
     phone.start()
     picture = scene("pineapple007.jpg")
     phone.look(picture)
@@ -95,7 +95,7 @@ def test_a_long_label_stays_on_the_screen(phone: Phone, tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_frame_allocates_nothing(phone: Phone) -> None:
+def test_frames_do_not_allocate(phone: Phone) -> None:
     phone.start()
     for name in ("pineapple007.jpg", "banana006.jpg"):  # the first frames may create objects on first use
         phone.look(scene(name))
@@ -185,8 +185,8 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
         top = (PORTRAIT[1] - size[1]) // 2
         middle = slice(size[0] // 4, size[0] * 3 // 4)
         middle_rows = screen[top + size[1] // 4 : top + size[1] // 2, middle].astype(int)
-        there = np.asarray(upright.resize(size))[size[1] // 4 : size[1] // 2, middle].astype(int)
-        assert np.abs(middle_rows - there).mean() < 20
+        expected_rows = np.asarray(upright.resize(size))[size[1] // 4 : size[1] // 2, middle].astype(int)
+        assert np.abs(middle_rows - expected_rows).mean() < 20
         if name == "banana006.jpg":
             phone.tell("press", "Camera")
             assert phone.tell("idle")["open"] == 1
@@ -201,7 +201,7 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
     assert (state["open"], labels(state)[0][0]) == (0, expected[0].label)
 
 
-def test_what_is_no_photograph(phone: Phone) -> None:
+def test_a_text_file_as_photograph_is_refused_and_labels_stay(phone: Phone) -> None:
     phone.start()
     before = labels(phone.look(scene("pineapple007.jpg")))
     phone.tell("press", "Photo")
@@ -234,7 +234,7 @@ def test_day_and_night(phone: Phone) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("screen, points", [((320, 480), 320), ((400, 640), 800), ((480, 500), 600)])
 @pytest.mark.parametrize("text", [2.0])
-def test_everything_has_room(
+def test_texts_and_buttons_fit_every_screen(
     app: list[str], apk: Path, tmp_path: Path, screen: tuple[int, int], points: int, text: float
 ) -> None:
     """All texts and buttons fit on small phones, tablets and foldables, with small and huge text.

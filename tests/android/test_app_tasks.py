@@ -143,11 +143,13 @@ def test_published_faces(tools: Tools, tmp_path: Path) -> None:
     for name in ("face-detection", "face-mesh", "selfie-segmentation"):
         if not (models.folder() / f"{name}.glslnn").is_file():
             pytest.skip(f"not fetched: glsl-infer get {name}")
-    some = tmp_path / "models"
-    some.mkdir()
+    selected_models = tmp_path / "models"
+    selected_models.mkdir()
     for name in ("face-detection", "face-mesh", "selfie-segmentation"):
-        (some / f"{name}.glslnn").symlink_to(models.folder() / f"{name}.glslnn")
-    facts = build_apk.build(tools, [MODEL], tmp_path / "demo.apk", tmp_path / "key" / "debug.keystore", [some])
+        (selected_models / f"{name}.glslnn").symlink_to(models.folder() / f"{name}.glslnn")
+    facts = build_apk.build(
+        tools, [MODEL], tmp_path / "demo.apk", tmp_path / "key" / "debug.keystore", [selected_models]
+    )
     assert facts["tasks"] == ["face-mesh", "faces", "selfie"]
     person = np.asarray(Image.open(PERSON).convert("RGB").resize((480, 640), Image.Resampling.LANCZOS))
     phone = Phone(command_of_app(tools, tmp_path / "demo.apk", tmp_path), tmp_path / "demo.apk", tmp_path)

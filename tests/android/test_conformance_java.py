@@ -1,7 +1,8 @@
-"""The Java runner computes the sound bundles of tests/conformance, and names the broken rule of each damaged one."""
+"""The bundle format in Java: its words, the sound bundles of tests/conformance, and the broken rule of damaged ones."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from conformance_files import FOLDER, INDEX, check_outputs, inputs_of
 from jvm import Jvm, argb
 from numpy.typing import NDArray
+from phone import ROOT
 
 from glsl_infer import bundle as bundles
+from glsl_infer.bundle import format_constants
 
 
 @pytest.mark.parametrize("entry", INDEX["sound"], ids=lambda entry: entry["file"])
@@ -46,3 +49,22 @@ def test_damaged_bundles_are_refused_by_their_rule(runner: Jvm) -> None:
     assert len(verdicts) > 60
     rules = {entry["file"]: entry["rule"] for entry in INDEX["damaged"]}
     assert {name: line.rpartition(" (rule: ")[2].removesuffix(")") for name, line in verdicts.items()} == rules
+
+
+SOURCES = ROOT / "android" / "runner" / "src" / "main" / "java" / "glslinfer" / "runner"
+
+
+@pytest.mark.parametrize(
+    "name, pattern, words",
+    [
+        ("Rule", r'^    [A-Z_]+\("([^"]+)"\)[,;]', [rule for rule in format_constants.RULES if rule != "graph"]),
+        ("Fit", r'^    [A-Z_]+\("([^"]+)"\)[,;]', format_constants.FITS),
+        ("HostStep", r'^    static final String [A-Z]+ = "([^"]+)";', format_constants.HOST_STEPS),
+        ("Output", r'^    static final String [A-Z]+ = "([^"]+)";', format_constants.PURPOSES),
+        ("Input", r'^    static final String [A-Z]+ = "([^"]+)";', format_constants.INPUT_KINDS),
+        ("Program", r'^        static final String [A-Z]+ = "([^"]+)";', format_constants.TEXTURE_KINDS),
+    ],
+)
+def test_java_has_the_words_of_the_format(name: str, pattern: str, words: list[str]) -> None:
+    text = (SOURCES / f"{name}.java").read_text("utf-8")
+    assert re.findall(pattern, text, re.MULTILINE) == list(words)

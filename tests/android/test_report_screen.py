@@ -1,4 +1,4 @@
-"""The app's report: the JSON of glsl-infer report for every model in the app."""
+"""The app's report and its AI Benchmark: the same JSON and cards as from the commands."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ import build_apk
 import pytest
 from app import command_of_app
 from bundle_files import members_of, rehashed, zipped
-from phone import SMALL, Phone
+from phone import IMAGES, SMALL, Phone
+from picture_models import picture_model
 from toolchain import Tools
 
 import glsl_infer
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.aibench import degraded_input
+from glsl_infer.tools.aibench.tests import TESTS
 from glsl_infer.tools.report import saved
 from glsl_infer.tools.report.page import page
 
 pytestmark = pytest.mark.exhaustive
+
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTIVITY = "glslinfer.app.ReportActivity"
@@ -56,7 +61,7 @@ def sent(phone: Phone, path: Path) -> dict[str, Any]:
     return saved.read(path)
 
 
-def test_it_is_what_glsl_infer_report_writes(reporting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_equals_that_of_the_command(reporting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     phone = started(reporting, tmp_path)
     texts = phone.tell("wait", "Report: done")["texts"]
     path = tmp_path / "sent.json"
@@ -116,7 +121,7 @@ def test_a_driver_that_ends_the_app_costs_one_model(reporting: Any, tmp_path: Pa
     assert not (tmp_path / "report-model").exists(), "the next report tries it again"
 
 
-def test_leaving_in_the_middle_is_no_crash(reporting: Any, tmp_path: Path) -> None:
+def test_an_interrupted_report_starts_again(reporting: Any, tmp_path: Path) -> None:
     phone = started(reporting, tmp_path)
     phone.tell("wait", "every layer, then 40 frames")
     assert (tmp_path / "report-model").exists()
@@ -149,7 +154,7 @@ def test_frames_for_minutes_on_request(reporting: Any, tmp_path: Path) -> None:
     assert "Sustained" in page(saved.read(tmp_path / "sent.json"))
 
 
-def test_it_is_chosen_in_the_list_of_models(app: list[str], apk: Path, tmp_path: Path) -> None:
+def test_the_report_is_in_the_list_of_models(app: list[str], apk: Path, tmp_path: Path) -> None:
     java, *rest = app
     phone = Phone([java, f"-Dfiles={tmp_path}", *rest], apk, tmp_path)
     phone.start()
@@ -158,3 +163,68 @@ def test_it_is_chosen_in_the_list_of_models(app: list[str], apk: Path, tmp_path:
     state = phone.tell("state")
     phone.close()
     assert any(text.startswith("Report") for text in state["texts"])
+
+
+LANDSCAPE = (800, 450)
+
+
+@pytest.fixture(scope="module")
+def benchmark(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
+    """An app with small networks under the names of the benchmark's networks; one is missing."""
+    folder = tmp_path_factory.mktemp("benchmark")
+    models = [folder / SMALL.name]
+    shutil.copyfile(SMALL, models[0])
+    for test in TESTS:
+        if not test.shown:
+            continue
+        path = folder / f"{test.network}-{test.width}x{test.height}.glslnn"
+        if test.classes:
+            shutil.copyfile(SMALL, path)
+        elif test.network != "srgan":  # missing in this app
+            picture_model(path, (24, 36), "stretch/area-average", 1 if test.network == "vdsr" else 3, "image")
+        degraded_input.write(test, IMAGES / "pineapple007.jpg", (test.width, test.height), path.with_suffix(".png"))
+        models += [path] if path.exists() else []
+    (folder / "dped-192x128.png").write_bytes(b"no picture")  # makes its test fail
+    build_apk.build(tools, models, folder / "demo.apk", folder / "key" / "debug.keystore")
+    return command_of_app(tools, folder / "demo.apk", folder), folder / "demo.apk"
+
+
+@pytest.mark.parametrize("screen", [(450, 800), LANDSCAPE], ids=["high", "wide"])
+def test_every_test_has_a_card(benchmark: tuple[list[str], Path], tmp_path: Path, screen: tuple[int, int]) -> None:
+    command, apk = benchmark
+    begun = [word.replace("MainActivity", "BenchmarkActivity") for word in command]
+    phone = Phone(begun, apk, tmp_path, screen=screen)
+    phone.tell("start", "pictures", 4)
+    state = phone.tell("wait", "AI Benchmark: done")
+    texts = state["texts"]
+    shot = phone.shot()
+    phone.close()
+    titles = [text for text in texts if text in {f"{test.number} {test.task}" for test in TESTS}]
+    assert titles == ["1 classification", "4 deblurring", "5 super-resolution x3", "8 enhancement"]
+    times = [float(text.removesuffix(" ms")) for text in texts if text.endswith(" ms") and not text.startswith("Pixel")]
+    assert len(times) == 3 and min(times) > 0
+    with Session(SMALL) as session:
+        assert set(texts) & set(session.bundle.labels)
+    assert any(text.startswith("dped-192x128.png") for text in texts), "the failure is told"
+    assert state["gl_error"] == 0
+    assert (shot.reshape(-1, 3).astype(int).std(axis=0) > 20).all(), "there are pictures on the screen"
+
+
+def test_the_benchmark_is_in_the_list_of_models(benchmark: tuple[list[str], Path], tmp_path: Path) -> None:
+    command, apk = benchmark
+    phone = Phone(command, apk, tmp_path)
+    phone.start()
+    phone.tell("press", "Model")
+    phone.tell("choose", "AI Benchmark")
+    state = phone.tell("state")
+    phone.close()
+    assert any(text.startswith("AI Benchmark") for text in state["texts"])
+
+
+def test_an_app_without_the_benchmark_does_not_list_it(app: list[str], apk: Path, tmp_path: Path) -> None:
+    phone = Phone(app, apk, tmp_path)
+    phone.start()
+    phone.tell("press", "Model")
+    with pytest.raises(AssertionError):
+        phone.tell("choose", "AI Benchmark")
+    phone.close()

@@ -1,12 +1,19 @@
-"""Every layer of the Java runner has the same bytes as in the Python runner, on the same driver."""
+"""Every layer and output of the Java runner has the bytes of the Python runner, on the same driver.
+
+The bundles are the shipped models, small ones, those of .tflite and .onnx files, and one with the operator that
+CONTRIBUTING.md adds.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import foreign_models
+import new_operator
 import numpy as np
 import pytest
+import small_models
 from jvm import Jvm, input_words
 from pairwise import each_of
 from several import SEVERAL, several_bundle, several_inputs
@@ -16,6 +23,7 @@ import glsl_infer
 from glsl_infer import bundle as bundles
 from glsl_infer.program.layout import textures_of
 from glsl_infer.runtime.pictures import preprocess
+from models import RUN_EVERYWHERE
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = sorted((ROOT / "models").glob("*.glslnn"))
@@ -42,10 +50,21 @@ def assert_same_layers(runner: Jvm, model: Path, inputs: dict[str, Any], folder:
     runner.json("layers", model, out, *input_words(inputs, folder))
     data, at = out.read_bytes(), 0
     for parts in python_layers(model, inputs).values():
-        for what, expected in parts:
-            assert data[at : at + len(expected)] == expected, what
+        for label, expected in parts:
+            assert data[at : at + len(expected)] == expected, label
             at += len(expected)
     assert at == len(data)
+
+
+def assert_same_results(runner: Jvm, model: Path, inputs: dict[str, Any], folder: Path) -> None:
+    assert_same_layers(runner, model, inputs, folder)
+    results = runner.frame(model, inputs, folder)
+    with glsl_infer.Session(model) as session:
+        expected = session.run(inputs)
+    assert list(results) == list(expected)
+    for output, numbers in expected.items():
+        assert results[output].shape == numbers.shape
+        assert results[output].tobytes() == numbers.astype("<f4").tobytes(), output
 
 
 def test_there_are_models() -> None:
@@ -92,12 +111,26 @@ def test_every_kind_of_bundle(runner: Jvm, tmp_path: Path, weights: str, layout:
 def test_several_inputs_and_outputs(runner: Jvm, tmp_path: Path, name: str, layout: str) -> None:
     bundle, model = several_bundle(name, layout=layout), tmp_path / "several.glslnn"
     bundles.write(bundle, model)
-    inputs = several_inputs(bundle.graph, seed=4)
-    assert_same_layers(runner, model, inputs, tmp_path)
-    results = runner.frame(model, inputs, tmp_path)
-    with glsl_infer.Session(model) as session:
-        expected = session.run(inputs)
-    assert list(results) == list(expected)
-    for output, numbers in expected.items():
-        assert results[output].shape == numbers.shape
-        assert results[output].tobytes() == numbers.astype("<f4").tobytes(), output
+    assert_same_results(runner, model, several_inputs(bundle.graph, seed=4), tmp_path)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", RUN_EVERYWHERE)
+def test_small_models(runner: Jvm, tmp_path: Path, name: str) -> None:
+    exported = small_models.exported(name)
+    assert_same_results(runner, exported.path, exported.inputs, tmp_path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", foreign_models.EVERYWHERE)
+def test_imported_files(runner: Jvm, tmp_path: Path, name: str) -> None:
+    _, bundle, _ = foreign_models.exported(name, tmp_path)
+    assert_same_results(runner, bundle, foreign_models.picture(bundle), tmp_path)
+
+
+@pytest.mark.exhaustive
+def test_an_added_operator_runs_without_a_change(runner: Jvm, tmp_path: Path) -> None:
+    project = new_operator.written(tmp_path)
+    outputs, _ = runner.run(project.bundle, project.picture[np.newaxis], tmp_path)
+    np.testing.assert_allclose(outputs[0], project.output, atol=project.tolerance)
+    assert runner.json("check", project.bundle)["layers"] == 5

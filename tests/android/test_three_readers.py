@@ -12,7 +12,6 @@ import json
 import math
 import re
 import struct
-import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -22,17 +21,14 @@ from typing import Any
 
 import pytest
 import ranged
+import readers
 import tiny
 from bundle_files import HOSTILE_VERTEX_SHADERS, rehashed
 from hostile_shaders import ACCEPTED, HEAD, REFUSED
+from oversized_manifests import TOO_MUCH
 from pages import ROOT
-from too_much import TOO_MUCH
 
 from glsl_infer.bundle import Bundle, format_constants, manifest_json
-
-sys.path.insert(0, str(ROOT / "scripts/bench/reliability"))
-
-import readers
 
 Files = dict[str, bytes]
 
@@ -85,15 +81,15 @@ def shaders() -> Files:
 
 def declarations() -> Files:
     """Return bundles whose only program declares uniforms in every way of the Python reader's tests."""
-    unit = unit_tests("test_uniform_declarations")
+    unit = unit_tests("test_uniforms")
     manifest = json.loads(GOOD["manifest.json"])
     manifest["programs"] = [
         {**manifest["programs"][0], "samplers": ["image"], "uniforms": [["weights", 8], ["late", 1]]}
     ]
     members, texts = {**GOOD, "manifest.json": json.dumps(manifest).encode()}, []
-    for test in ("test_what_declares_what_is_set", "test_an_unset_uniform_is_refused"):
+    for test in ("test_shaders_that_declare_all_uniforms_are_accepted", "test_an_unset_uniform_is_refused"):
         texts += getattr(unit, test).pytestmark[0].args[1]
-    texts += [text for text, _ in unit.test_what_is_set_and_what_is_declared_are_the_same.pytestmark[0].args[1]]
+    texts += [text for text, _ in unit.test_differences_of_set_and_declared_uniforms_are_refused.pytestmark[0].args[1]]
     return {text: zipped(rehashed(members, {SHADER: (text + unit.MAIN).encode()})) for text in texts}
 
 

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.exhaustive
 PAGE = (ROOT / "docs/guide/raspberry-pi.md").read_text("utf-8")
 
 
-def test_it_is_that_processor(arm: Arm) -> None:
+def test_the_board_has_its_processor(arm: Arm) -> None:
     done = arm.python("-c", "import platform, struct; print(platform.machine(), struct.calcsize('P'))")
     machine = {"bookworm-armel": "armv6l", "trixie-armhf": "armv7l"}[arm.system]
     assert done.stdout.split() == [machine, "4"], done.stderr
 
 
-def test_nothing_is_left_for_pip_to_compile(arm: Arm) -> None:
+def test_debian_packages_satisfy_the_requirements(arm: Arm) -> None:
     """Debian's packages satisfy all requirements of the wheel except glfw, which is pure Python."""
     program = """
 import json, re
@@ -57,7 +57,7 @@ def test_classify(arm: Arm) -> None:
     assert [prediction["probability"] for prediction in report["predictions"]] == pytest.approx(exact[order], abs=0.01)
 
 
-def test_every_layer_is_right(arm: Arm) -> None:
+def test_every_layer_passes_the_self_check(arm: Arm) -> None:
     done = arm.command("glsl-infer", "selfcheck", arm.model)
     assert (done.returncode, done.stderr) == (0, "")
 

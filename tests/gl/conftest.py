@@ -17,10 +17,10 @@ DRIVER_VARIABLES = ("GALLIUM_DRIVER", "MESA_GLES_VERSION_OVERRIDE", "LIBGL_ALWAY
 
 
 def pytest_report_header() -> list[str]:
-    asked = [f"{name}={os.environ[name]}" for name in DRIVER_VARIABLES if name in os.environ]
+    requested = [f"{name}={os.environ[name]}" for name in DRIVER_VARIABLES if name in os.environ]
     with Context() as context:
         driver = f"{context.gl.text(GL.GL_RENDERER)}, {context.gl.text(GL.GL_VERSION)}, by {context.how}"
-    return [f"driver: {driver}", f"asked for: {' '.join(asked) or 'nothing'}"]
+    return [f"driver: {driver}", f"asked for: {' '.join(requested) or 'nothing'}"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -100,8 +100,8 @@ class OffByOnePixel(FaultyApi):
         real(x, y, width, height)
 
     def draw(self, real: Any, *arguments: Any) -> None:
-        moved = self.current in self.programs
-        self.real_viewport(int(moved), 0, *self.size)
+        offset = self.current in self.programs
+        self.real_viewport(int(offset), 0, *self.size)
         real(*arguments)
         self.real_viewport(0, 0, *self.size)
 

@@ -23,7 +23,7 @@ from glsl_infer.graph import Node
 from glsl_infer.runtime import images
 from glsl_infer.runtime.pictures.preprocess import open_image
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.aibench import before, bundles, largest, needs, phones, tests, timing
+from glsl_infer.tools.aibench import bundles, degraded_input, largest_image, memory_need, phones, tests, timing
 
 
 def folder_of_tiny(folder: Path) -> Path:
@@ -62,7 +62,7 @@ def test_a_bundle_of_another_network_is_a_failed_row(tmp_path: Path, capsys: Cap
     assert "dped-48x32.glslnn reads 64x64, and the test's images have 48x32: another network" in row["failed"]
 
 
-def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
+def test_invalid_options_are_refused(tmp_path: Path, capsys: Capture) -> None:
     assert "--only 10" in refused(capsys, ["aibench", "--only", "4,10"])
     assert "--only nothing; choose of 1, 2" in refused(capsys, ["aibench", "--only", ""])
     assert "choose of 1, 4, 5, 8, 9" in refused(capsys, ["aibench", "--quick", "--only", "2"])
@@ -83,14 +83,16 @@ def test_missing_networks_are_reported_once(tmp_path: Path, capsys: Capture, mon
     assert "ms" in rows[0] and "no such file; to build it" in rows[1]["failed"]
 
 
-def test_what_cannot_fit_is_not_tried(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_that_exceeds_memory_is_not_started(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = folder_of_tiny(tmp_path)
     path = folder / "srcnn-48x48.glslnn"
     with zipfile.ZipFile(path) as archive:
         members = sum(entry.file_size for entry in archive.infolist())
-    assert members < needs.needed(path) < 100 * members
-    assert needs.needed(tmp_path / "none.glslnn") == 0
-    monkeypatch.setattr(needs, "available", lambda: 1000)
+    assert members < memory_need.needed(path) < 100 * members
+    assert memory_need.needed(tmp_path / "none.glslnn") == 0
+    monkeypatch.setattr(memory_need, "available", lambda: 1000)
     assert main(["aibench", "--quick", "--only", "4", "--json", "--models", str(folder)]) == 1
     (row,) = json.loads(capsys.readouterr().out)["tests"]
     assert "it takes at least" in row["failed"]
@@ -130,17 +132,21 @@ def test_other_devices_are_rows_of_the_table(tmp_path: Path) -> None:
 
 def test_the_formula_and_the_scores_of_the_paper() -> None:
     """The formula reproduces the paper's scores approximately, because the paper does not print its weights."""
-    off = {row["phone"]: float(row["score"]) / float(row["paper"]) - 1.0 for row in phones.published()}
-    assert len(off) == 30 and off["Google Pixel 2"] == 0.0
-    sizes = sorted(map(abs, off.values()))
-    assert 0.2 < sizes[15] < 0.25 and sizes[-1] == off["Huawei Ascend P1"] < 0.54 and min(off.values()) > -0.25
+    deviations = {row["phone"]: float(row["score"]) / float(row["paper"]) - 1.0 for row in phones.published()}
+    assert len(deviations) == 30 and deviations["Google Pixel 2"] == 0.0
+    sizes = sorted(map(abs, deviations.values()))
+    assert (
+        0.2 < sizes[15] < 0.25
+        and sizes[-1] == deviations["Huawei Ascend P1"] < 0.54
+        and min(deviations.values()) > -0.25
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the first line is to be phone,1,2,3,4,5,6,7,8,9,score"),
-        ("phone,1\n", "the first line is to be"),
+        ("", "the first line is wrong; it must be phone,1,2,3,4,5,6,7,8,9,score"),
+        ("phone,1\n", "the first line is wrong; it must be"),
         ("phone,1,2,3,4,5,6,7,8,9,score\na,1\nb,1,2,3,x,5,6,nan,8,9,-\n", "line 2: 2 cells, not 11"),
         ("phone,1,2,3,4,5,6,7,8,9,score\na,1\nb,1,2,3,x,5,6,nan,8,9,-\n", "line 3: no number: 'x', 'nan', '-'"),
     ],
@@ -153,11 +159,11 @@ def test_a_file_of_other_devices_is_checked(text: str, message: str, tmp_path: P
     assert message in str(refusal.value) and str(file) in str(refusal.value)
 
 
-def test_what_is_no_file_of_devices_is_refused(tmp_path: Path) -> None:
+def test_unreadable_device_lists_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         phones.read(tmp_path / "none.csv")
     (tmp_path / "picture.csv").write_bytes(b"\xff\xd8\xff")
-    with pytest.raises(InputError, match="no CSV file in UTF-8"):
+    with pytest.raises(InputError, match="not a CSV file in UTF-8"):
         phones.read(tmp_path / "picture.csv")
 
 
@@ -168,10 +174,10 @@ def test_the_first_two_pictures_do_not_count() -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_network_is_built_and_run(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network is built by Keras and exported in child processes, and both tests use it."""
     installed("tensorflow")
-    monkeypatch.setattr(largest, "MEGAPIXELS", (0.01, 0.25))  # only the first is in a quick run
+    monkeypatch.setattr(largest_image, "MEGAPIXELS", (0.01, 0.25))  # only the first is in a quick run
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "programs"))
     assert main(["aibench", "--quick", "--only", "4,9", "--json", "--models", str(tmp_path)]) == 0
     result = json.loads(capsys.readouterr().out)
@@ -188,13 +194,13 @@ def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture, monk
     (bundle,) = tmp_path.glob("*.glslnn")
     with Session(bundle) as session:
         assert session.bundle.manifest.input.fit == "center-crop/area-average", "no picture is distorted"
-        few = largest.largest(session, 100_000, 60.0, print, (0.005, 0.01, 4.0))
+        few = largest_image.largest(session, 100_000, 60.0, print, (0.005, 0.01, 4.0))
         assert few.megapixels == 0.01 and "MB" in few.why
-        monkeypatch.setattr(largest, "available", lambda: 100_000)
-        few = largest.largest(session, 1 << 30, 60.0, print, (0.005, 0.01, 4.0))
+        monkeypatch.setattr(largest_image, "available", lambda: 100_000)
+        few = largest_image.largest(session, 1 << 30, 60.0, print, (0.005, 0.01, 4.0))
         assert few.megapixels == 0.005 and few.why.endswith("0 are free")
         assert images.overlap_of(session.bundle) == (8, 1), "SRCNN's windows of 9, 5 and 5 pixels"
-        picture = largest._picture(400)
+        picture = largest_image._picture(400)
         tracemalloc.start()
         images.run_whole(session, picture, watch=lambda tiles, _: tiles)
         _, most = tracemalloc.get_traced_memory()
@@ -211,8 +217,8 @@ def run_whole(session: Session, picture: np.ndarray, overlap: int | None) -> np.
 
 def test_ranges_are_learnt_from_photographs_as_the_network_reads_them(tmp_path: Path) -> None:
     (icnet,) = tests.chosen("7", quick=False)
-    items = sorted(before.typical(icnet, tmp_path).iterdir())
-    assert [path.stem for path in items] == sorted(path.stem for path in before.PICTURES.glob("*.jpg"))
+    items = sorted(degraded_input.typical(icnet, tmp_path).iterdir())
+    assert [path.stem for path in items] == sorted(path.stem for path in degraded_input.PICTURES.glob("*.jpg"))
     assert {open_image(path).size for path in items} == {(576, 384)}
 
 

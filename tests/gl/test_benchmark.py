@@ -53,7 +53,7 @@ def test_a_result_matches_its_schema(tmp_path: Path, layers: bool, minutes: floa
 
 
 @pytest.mark.drivers("all")
-def test_the_schema_refuses_what_is_no_result(tmp_path: Path) -> None:
+def test_the_schema_refuses_changed_results(tmp_path: Path) -> None:
     result = measure(write_tiny(tmp_path), runs=1, warm_up=0)
     for wrong in ({"version": 2}, {"more": 1}, {"runs_ms": {}}, {"counts": {**result["counts"], "draws": 1.5}}):
         assert not VALIDATOR.is_valid({**result, **wrong})
@@ -152,7 +152,7 @@ def test_two_bundles_take_turns(tmp_path: Path) -> None:
         assert_ordered(result["a"]["frame_ms"][step])
 
 
-FEW = ("--runs", "4", "--warm-up", "1")
+FEW_RUNS = ("--runs", "4", "--warm-up", "1")
 
 
 @pytest.fixture
@@ -173,10 +173,12 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_it_prints_counts_start_and_steps(context: Context, calm: None, tmp_path: Path, capsys: Capture) -> None:
+def test_the_command_prints_counts_start_and_steps(
+    context: Context, calm: None, tmp_path: Path, capsys: Capture
+) -> None:
     calls = 133 if driver_of(context).draws_at_once else 137
     path = write_tiny(tmp_path, weights="uniform")
-    text = output(capsys, path, *FEW)
+    text = output(capsys, path, *FEW_RUNS)
     assert f"{path} (tiny, 9x9)" in text
     assert f"53 draws in 6 jobs, {calls} GL calls (and 3 to upload, 2 to read back)" in text
     assert "6 programs, 7 textures of 0.01 MB" in text
@@ -189,22 +191,22 @@ def test_programs_from_the_cache_are_counted(
 ) -> None:
     monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
     path = write_tiny(tmp_path)
-    output(capsys, path, *FEW)
+    output(capsys, path, *FEW_RUNS)
     cached = 6 if (tmp_path / "cache").exists() else 0  # some drivers provide no program binaries
-    report = json.loads(output(capsys, path, *FEW, "--json"))["counts"]
+    report = json.loads(output(capsys, path, *FEW_RUNS, "--json"))["counts"]
     assert (report["programs"], report["programs_restored"]) == (6, cached)
-    assert ("programs (6 of them from the cache)" in output(capsys, path, *FEW)) == bool(cached)
-    assert "from the cache" not in output(capsys, path, *FEW, "--no-cache")
+    assert ("programs (6 of them from the cache)" in output(capsys, path, *FEW_RUNS)) == bool(cached)
+    assert "from the cache" not in output(capsys, path, *FEW_RUNS, "--no-cache")
 
 
 def test_the_model_of_the_package_is_the_default(calm: None, capsys: Capture) -> None:
-    report = json.loads(output(capsys, *FEW, "--json"))
+    report = json.loads(output(capsys, *FEW_RUNS, "--json"))
     assert report["model"]["file"] == str(default_model())
 
 
 def test_a_profile_as_text_csv_and_picture(calm: None, tmp_path: Path, capsys: Capture) -> None:
     table, plot = tmp_path / "p.csv", tmp_path / "p.png"
-    text = output(capsys, write_tiny(tmp_path), *FEW, "--profile", "--csv", table, "--plot", plot)
+    text = output(capsys, write_tiny(tmp_path), *FEW_RUNS, "--profile", "--csv", table, "--plot", plot)
     assert "measured by " in text
     assert [row["layer"] for row in rows(table)][:2] == ["stem", "expand"]
     assert float(rows(table)[0]["ms.median"]) >= 0
@@ -218,7 +220,7 @@ def test_a_profile_as_text_csv_and_picture(calm: None, tmp_path: Path, capsys: C
 
 def test_a_sustained_run_as_text_csv_and_picture(calm: None, tmp_path: Path, capsys: Capture) -> None:
     table, plot = tmp_path / "s.csv", tmp_path / "s.png"
-    text = output(capsys, write_tiny(tmp_path), *FEW, "--minutes", "0.005", "--csv", table, "--plot", plot)
+    text = output(capsys, write_tiny(tmp_path), *FEW_RUNS, "--minutes", "0.005", "--csv", table, "--plot", plot)
     assert "0.005 minutes, " in text
     assert list(rows(table)[0]) == ["from_s", "runs", "ms.median", "ms.p5", "ms.p95"]
     with Image.open(plot) as picture:
@@ -227,14 +229,14 @@ def test_a_sustained_run_as_text_csv_and_picture(calm: None, tmp_path: Path, cap
 
 def test_every_run_is_a_row_of_the_csv(calm: None, tmp_path: Path, capsys: Capture) -> None:
     table = tmp_path / "runs.csv"
-    report = json.loads(output(capsys, write_tiny(tmp_path), *FEW, "--json", "--csv", table))
+    report = json.loads(output(capsys, write_tiny(tmp_path), *FEW_RUNS, "--json", "--csv", table))
     assert [float(row["total"]) for row in rows(table)] == report["runs_ms"]["total"]
     assert [row["run"] for row in rows(table)] == ["0", "1", "2", "3"]
 
 
 def test_saved_results_are_compared(calm: None, tmp_path: Path, capsys: Capture) -> None:
     saved = tmp_path / "a.json"
-    saved.write_text(output(capsys, write_tiny(tmp_path), *FEW, "--json"), "utf-8")
+    saved.write_text(output(capsys, write_tiny(tmp_path), *FEW_RUNS, "--json"), "utf-8")
     text = output(capsys, "--compare", saved, saved)
     assert "as far as the two spreads allow" in text
     report = json.loads(output(capsys, "--compare", saved, saved, "--json"))
@@ -243,22 +245,22 @@ def test_saved_results_are_compared(calm: None, tmp_path: Path, capsys: Capture)
 
 def test_bundles_are_compared(calm: None, tmp_path: Path, capsys: Capture) -> None:
     a, b, table = write_tiny(tmp_path, "a.glslnn"), write_tiny(tmp_path, "b.glslnn"), tmp_path / "c.csv"
-    text = output(capsys, "--compare", a, b, *FEW, "--csv", table)
+    text = output(capsys, "--compare", a, b, *FEW_RUNS, "--csv", table)
     assert "5 % and 95 % of the pairs" in text
     assert [row["step"] for row in rows(table)] == ["upload", "submit", "gpu", "read_back", "total"]
 
 
 def test_a_busy_machine_is_mentioned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture) -> None:
     monkeypatch.setattr("glsl_infer.tools.benchmark.machine.load", lambda: 400.0)
-    assert main(["benchmark", str(write_tiny(tmp_path)), *FEW]) == 0
+    assert main(["benchmark", str(write_tiny(tmp_path)), *FEW_RUNS]) == 0
     assert "warning: other programs were running (load average 400 on" in capsys.readouterr().err
 
 
 def test_a_bar_on_a_terminal(calm: None, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TQDM_MININTERVAL", "0")
-    assert main(["benchmark", str(write_tiny(tmp_path)), *FEW]) == 0
-    assert "runs: 100%" in capsys.readouterr().err
+    assert main(["benchmark", str(write_tiny(tmp_path)), *FEW_RUNS]) == 0
+    assert "benchmark: 100%" in capsys.readouterr().err
 
 
 def test_a_missing_bundle_is_reported(capsys: Capture, tmp_path: Path) -> None:
@@ -277,7 +279,7 @@ def test_a_failed_benchmark_leaves_old_files_as_they_were(option: str, tmp_path:
 
 
 @pytest.mark.parametrize("option", ["--csv", "--plot"])
-def test_a_folder_is_no_file_to_write(option: str, tmp_path: Path, capsys: Capture) -> None:
+def test_a_folder_as_output_file_is_refused(option: str, tmp_path: Path, capsys: Capture) -> None:
     folder = tmp_path / f"folder.{'csv' if option == '--csv' else 'png'}"
     folder.mkdir()
     assert "is a folder; name a file" in refused(capsys, ["benchmark", "--profile", option, folder])

@@ -123,7 +123,7 @@ def test_only_frames_without_a_file_of_their_own_have_a_rate(model: Path, tmp_pa
     assert rated == [[False, True, True], [False, False, False]]
 
 
-def test_a_film_that_is_cut_off_ends_with_what_is_wrong(model: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_truncated_film_ends_with_an_error(model: Path, tmp_path: Path, capsys: Capture) -> None:
     path = film(tmp_path / "film.gif", 6)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     code = main(["camera", "--source", str(path), "--model", str(model), "--json"])

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Capture
-from picamera_stand_in import Picamera, contents
+from fake_picamera import Picamera, contents
 from test_dma_import import image_of, image_refusal
 from tiny import write_tiny
 
@@ -90,7 +90,7 @@ def camera(model: Path, *more: str) -> int:
     return main(["camera", "--source", "picamera2", "--model", str(model), "--json", "--top", "3", *more])
 
 
-def ways(picamera2: Picamera) -> list[str]:
+def configured_formats(picamera2: Picamera) -> list[str]:
     return [camera.camera_configuration()["main"]["format"] for camera in picamera2.cameras]
 
 
@@ -103,12 +103,12 @@ def labels(capsys: Capture) -> dict[int, object]:
 def test_the_same_labels_as_of_copies(picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture) -> None:
     assert camera(model, "--frames", "40") == 0
     shared = labels(capsys)
-    assert ways(picamera2) == ["XBGR8888"]
+    assert configured_formats(picamera2) == ["XBGR8888"]
     assert driver.imports == 41, "the first frame twice: it is compared"
     assert driver.alive == 0
     picamera2.given = 0
     assert camera(model, "--frames", "40", "--upload") == 0
-    assert ways(picamera2) == ["XBGR8888", "BGR888"]
+    assert configured_formats(picamera2) == ["XBGR8888", "BGR888"]
     assert driver.imports == 41
     copied = labels(capsys)
     both = shared.keys() & copied.keys()
@@ -123,7 +123,7 @@ def test_without_the_extension_frames_are_copied(
 ) -> None:
     monkeypatch.setattr(dma_import, "EXTENSION", "EGL_EXT_of_no_driver")  # Mesa 25's llvmpipe has the real one
     assert camera(model, "--frames", "3") == 0
-    assert ways(picamera2) == ["BGR888"]
+    assert configured_formats(picamera2) == ["BGR888"]
     printed = capsys.readouterr()
     assert (printed.err, printed.out.count("\n")) == ("", 3)
 
@@ -133,7 +133,7 @@ def test_a_driver_that_refuses_the_format(
 ) -> None:
     driver.refuses = True
     assert camera(model, "--frames", "3") == 0
-    assert ways(picamera2) == ["XBGR8888", "BGR888"]
+    assert configured_formats(picamera2) == ["XBGR8888", "BGR888"]
     printed = capsys.readouterr()
     assert printed.out.count("\n") == 3
     assert printed.err.count("\n") == 1
@@ -143,12 +143,12 @@ def test_a_driver_that_refuses_the_format(
     assert "refuses it (EGL_BAD_ATTRIBUTE); frames are copied to the GPU instead" in printed.err
 
 
-def test_a_driver_that_reads_something_else(
+def test_wrongly_imported_dma_bufs_are_replaced_by_copies(
     picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture
 ) -> None:
     driver.garbles = True
     assert camera(model, "--frames", "3") == 0
-    assert ways(picamera2) == ["XBGR8888", "BGR888"]
+    assert configured_formats(picamera2) == ["XBGR8888", "BGR888"]
     assert "note: the driver reads something else in 640 x 480 pixels XB24" in capsys.readouterr().err
     assert driver.alive == 0
 
@@ -158,7 +158,7 @@ def test_a_camera_that_gives_another_format(
 ) -> None:
     picamera2.gives["XBGR8888"] = "YUYV"
     assert camera(model, "--frames", "3") == 0
-    assert ways(picamera2) == ["YUYV", "BGR888"]
+    assert configured_formats(picamera2) == ["YUYV", "BGR888"]
     assert "note: the camera gives YUYV and not XBGR8888; frames are copied" in capsys.readouterr().err
 
 
@@ -169,7 +169,7 @@ def test_a_camera_that_is_unplugged(picamera2: Picamera, driver: CameraDriver, m
     assert driver.alive == 0
 
 
-def test_an_error_in_the_middle_gives_everything_back(
+def test_an_import_error_releases_all_frames(
     picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = dma_import.Importer.texture
@@ -200,5 +200,5 @@ def test_the_window_copies(
 ) -> None:
     argv = ["camera", "--source", "picamera2", "--model", str(model), "--window", "--frames", "2"]
     assert main([*argv, "--screenshot", str(tmp_path / "shot.png")]) == 0
-    assert ways(picamera2) == ["BGR888"]
+    assert configured_formats(picamera2) == ["BGR888"]
     assert (tmp_path / "shot.png").stat().st_size > 1000

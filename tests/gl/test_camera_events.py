@@ -48,9 +48,9 @@ class Heard:
         self._client.loop_stop()
 
 
-def wait_for(what: Callable[[], bool]) -> None:
+def wait_for(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + 60.0
-    while not what():
+    while not condition():
         assert time.monotonic() < until
         time.sleep(0.02)
 
@@ -91,8 +91,8 @@ def test_a_camera_publishes_to_a_broker_and_switches_a_pin(
         switched: list[tuple[int, bool]] = []
         monkeypatch.setattr(
             "glsl_infer.tools.camera.pins.Pins.changed",
-            lambda self, name, there, real=Pins.changed: (
-                real(self, name, there),
+            lambda self, name, present, real=Pins.changed: (
+                real(self, name, present),
                 switched.append((17, bool(pins.pin(17).state))),
             ),
         )
@@ -114,7 +114,7 @@ def test_a_camera_publishes_to_a_broker_and_switches_a_pin(
     assert not pins.pin(17).state, "in the end it is off"
 
 
-def test_a_broker_that_goes_and_comes(tmp_path: Path, capfd: Capture) -> None:
+def test_a_broker_that_restarts_gets_the_last_messages(tmp_path: Path, capfd: Capture) -> None:
     port = free_port()
     with broker(tmp_path, port):
         client = mqtt.Broker(f"mqtt://127.0.0.1:{port}/cam")
@@ -141,7 +141,7 @@ def test_the_broker_publishes_the_will_of_a_lost_camera(tmp_path: Path) -> None:
         heard.close()
 
 
-def test_a_broker_that_wants_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_password_is_refused_without_being_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with broker(tmp_path, port := free_port(), users=True):
         for url in (f"mqtt://127.0.0.1:{port}/cam", f"mqtt://{USER}:wrong@127.0.0.1:{port}/cam"):
             with pytest.raises(
@@ -171,21 +171,22 @@ def test_a_broker_that_wants_a_password(tmp_path: Path, monkeypatch: pytest.Monk
         "mqtt://h/a/%23",
     ],
 )
-def test_what_is_no_address(url: str) -> None:
+def test_invalid_mqtt_addresses_are_refused(url: str) -> None:
     with pytest.raises(InputError, match=r"mqtt://\[USER@\]HOST\[:PORT\]/TOPIC") as caught:
         mqtt.address_of(url)
     assert "s3cret" not in str(caught.value)
     assert "--mqtt ://" not in str(caught.value)
 
 
-def test_what_is_no_pin(film: Path, tmp_path: Path, pins: MockFactory, capsys: Capture) -> None:
+def test_invalid_gpio_pins_are_refused(film: Path, tmp_path: Path, pins: MockFactory, capsys: Capture) -> None:
     camera = ["camera", "--model", write_tiny(tmp_path), "--source", film]
     assert "from 0 to 27" in refused(capsys, [*camera, "--gpio", "cat=28"])
     assert "give --gpio LABEL=17" in refused(capsys, [*camera, "--gpio", "17"])
     assert "a task has no labels; give --gpio 17" in refused(capsys, [*camera, "--task", "faces", "--gpio", "cat=17"])
-    assert "--gpio cow: " in refused(capsys, [*camera, "--gpio", "cow=17"])
+    assert "--gpio cow=17: " in refused(capsys, [*camera, "--gpio", "cow=17"])
     gpiozero.Device.pin_factory = None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPIOZERO_PIN_FACTORY", "rpigpio")
-        assert "no such pin" in refused(capsys, [*camera, "--gpio", "17=17"])
+        assert "--gpio first=17: no such pin" in refused(capsys, [*camera, "--gpio", "first=17"])
+        assert "--gpio cow=17: " in refused(capsys, [*camera, "--gpio", "cow=17"])  # the label is checked first
     gpiozero.Device.pin_factory = pins

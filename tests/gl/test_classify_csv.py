@@ -153,7 +153,7 @@ def test_a_pipe_is_refused(tmp_path: Path, capsys: Capture, name: str) -> None:
 PEAKS = """
 import resource, sys
 from glsl_infer.cli import classify, main, progress
-def watched(items, what):
+def watched(items, unit, name):
     for index, item in enumerate(items):
         if index in (300, len(items) - 1):
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
@@ -171,6 +171,6 @@ def test_memory_does_not_grow_with_the_number_of_pictures(tmp_path: Path) -> Non
     done = subprocess.run(
         [sys.executable, "-c", PEAKS, *argv], capture_output=True, text=True, check=True, env=dict(os.environ)
     )
-    early, late = (int(line) for line in done.stderr.split())
+    first_peak, last_peak = (int(line) for line in done.stderr.split())
     assert len(rows(out)) == 3000
-    assert late - early < 2048  # KiB, for 2,700 images
+    assert last_peak - first_peak < 2048  # KiB, for 2,700 images

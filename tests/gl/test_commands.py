@@ -72,19 +72,19 @@ def test_another_model_with_fewer_classes(tmp_path: Path, capsys: pytest.Capture
     assert len(capsys.readouterr().out.splitlines()) == len(tiny_bundle().labels)
 
 
-@pytest.mark.parametrize("way", ["auto", "surfaceless", "device", "glfw"])
+@pytest.mark.parametrize("choice", ["auto", "surfaceless", "device", "glfw"])
 def test_info_lists_the_driver_and_each_way_to_a_context(
-    way: str, screen: str, capsys: pytest.CaptureFixture[str]
+    choice: str, screen: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["info", "--context", way]) == 0
+    assert main(["info", "--context", choice]) == 0
     printed = capsys.readouterr().out
     for word in ("renderer", "GL_MAX_TEXTURE_SIZE", "highp float", "store rounds up from", "EGL"):
         assert word in printed
     assert printed.count("works: ") == 3
-    assert main(["info", "--json", "--context", way]) == 0
+    assert main(["info", "--json", "--context", choice]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["limits"]["GL_MAX_VARYING_VECTORS"] >= 8
-    assert report["context"] == ("surfaceless" if way == "auto" else way)
+    assert report["context"] == ("surfaceless" if choice == "auto" else choice)
     assert {name: state["works"] for name, state in report["contexts"].items()} == dict.fromkeys(WAYS, True)
 
 

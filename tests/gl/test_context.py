@@ -32,12 +32,12 @@ def test_the_context_has_the_requested_driver(context: Context) -> None:
     assert version.startswith(f"OpenGL ES {os.environ.get('MESA_GLES_VERSION_OVERRIDE', '')}")
 
 
-def refuse(monkeypatch: pytest.MonkeyPatch, *ways: str, advice: str = "") -> None:
+def refuse(monkeypatch: pytest.MonkeyPatch, *choices: str, advice: str = "") -> None:
     def failing() -> contexts.Native:
         raise ContextError("broken", advice)
 
-    for way in ways:
-        monkeypatch.setitem(contexts.WAYS, way, failing)
+    for choice in choices:
+        monkeypatch.setitem(contexts.WAYS, choice, failing)
 
 
 def test_auto_falls_back_to_the_device_platform(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_gl_errors_are_reported_by_name(context: Context) -> None:
     context.gl.check("afterwards")
 
 
-def test_description_has_what_a_bug_report_needs(context: Context) -> None:
+def test_description_has_renderer_limits_and_precision(context: Context) -> None:
     result = describe(context)
     assert result["renderer"]
     assert result["limits"]["GL_MAX_TEXTURE_IMAGE_UNITS"] >= 8

@@ -66,7 +66,7 @@ def run_script(tmp_path: Path, sudo_user: str = "alice") -> subprocess.Completed
 
 
 @pytest.mark.exhaustive
-def test_it_installs_without_a_network(tmp_path: Path) -> None:
+def test_the_script_installs_without_a_network(tmp_path: Path) -> None:
     done = install(tmp_path)
     board = tmp_path / "board"
     assert done.returncode == 0, done.stderr
@@ -85,7 +85,9 @@ def test_it_installs_without_a_network(tmp_path: Path) -> None:
         ("", "", "error: the service would run as root"),
     ],
 )
-def test_nothing_is_copied_for_an_unsuitable_user(tmp_path: Path, service: str, sudo_user: str, message: str) -> None:
+def test_an_unsuitable_user_is_refused_before_any_copy(
+    tmp_path: Path, service: str, sudo_user: str, message: str
+) -> None:
     done = install(tmp_path, service, sudo_user)
     assert done.returncode == 2
     assert message in done.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dma_buf_round_trip import STEPS, export_refusal, image_of, image_refusal, round_trip
 from gl_objects import living
 from pages import ROOT
 from test_gpu_input import photograph, upload
@@ -25,13 +26,9 @@ from glsl_infer.runtime.session import Session
 
 SCRIPT = ROOT / "scripts/bench/dma_buf_round_trip.py"
 
-sys.path.insert(0, str(SCRIPT.parent))
-
-from dma_buf_round_trip import STEPS, export_refusal, image_of, image_refusal, round_trip  # noqa: E402
-
 pytestmark = pytest.mark.drivers("all")
 
-SOME = DmaBuf(64, 48, "XB24", (DmaBufPlane(0, 0, 256),))
+FRAME = DmaBuf(64, 48, "XB24", (DmaBufPlane(0, 0, 256),))
 
 
 @pytest.fixture(scope="module")
@@ -58,15 +55,15 @@ def test_a_driver_without_imports_is_reported_and_the_session_continues(context:
         pytest.skip("this driver imports dma-bufs")
     assert "has no EGL_EXT_image_dma_buf_import" in why
     before = session.run(tiny_picture(0))
-    for ask in (session.run, session.run_async, session.upload, lambda picture: list(session.stream([picture]))):
+    for call in (session.run, session.run_async, session.upload, lambda picture: list(session.stream([picture]))):
         with pytest.raises(ImageError, match=r"the dma-buf of 64 x 48 pixels XB24.* cannot be read by the GPU: "):
-            ask(SOME)
+            call(FRAME)
     np.testing.assert_array_equal(session.run(tiny_picture(0)), before)
 
 
 def test_a_dma_buf_that_no_texture_holds(session: Session) -> None:
     with pytest.raises(ImageError, match="a dma-buf of 1048576 x 3; this GPU has them from 1 x 1 to"):
-        session.run(DmaBuf(1 << 20, 3, "XB24", SOME.planes))
+        session.run(DmaBuf(1 << 20, 3, "XB24", FRAME.planes))
 
 
 def test_the_script_compares_imported_buffers(tmp_path: Path, context: Context) -> None:
@@ -102,7 +99,7 @@ class _Imported:
 
     def __call__(self, target: int, buffer: int | None, attributes: list[int]) -> egl_image.EglImage:
         assert (target, buffer) == (0x3270, None)
-        assert attributes[:4] == [0x3057, SOME.width, 0x3056, SOME.height]
+        assert attributes[:4] == [0x3057, FRAME.width, 0x3056, FRAME.height]
         self.made.append(image_of(next(self.textures)))
         return self.made[-1]
 
@@ -116,7 +113,7 @@ def imported(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch
     if why is not None:
         pytest.skip(why)
     with Objects(context.gl) as objects:
-        pixels = photograph(SOME.width, SOME.height)
+        pixels = photograph(FRAME.width, FRAME.height)
         fake = _Imported([upload(context, objects, pixels).texture for _ in range(4)])
         monkeypatch.setattr(dma_import, "EglImage", fake)
         monkeypatch.setattr(dma_import, "refusal", lambda context: None)
@@ -127,18 +124,18 @@ def imported(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def expected(session: Session) -> np.ndarray:
-    return session.run(photograph(SOME.width, SOME.height))
+    return session.run(photograph(FRAME.width, FRAME.height))
 
 
-def test_the_output_of_what_was_imported(session: Session, imported: _Imported, expected: np.ndarray) -> None:
-    np.testing.assert_array_equal(session.run(SOME), expected)
+def test_imported_frames_have_the_expected_output(session: Session, imported: _Imported, expected: np.ndarray) -> None:
+    np.testing.assert_array_equal(session.run(FRAME), expected)
     assert len(imported.made) == 1 and imported.alive() == 0, "once, and given back when the output was read"
 
 
 def test_an_import_lasts_until_its_own_output_is_read(
     session: Session, imported: _Imported, expected: np.ndarray
 ) -> None:
-    first, second = session.run_async(SOME), session.run_async(SOME)
+    first, second = session.run_async(FRAME), session.run_async(FRAME)
     assert imported.alive() == 2
     np.testing.assert_array_equal(first.result(), expected)
     assert [image.handle is not None for image in imported.made] == [False, True]
@@ -148,13 +145,13 @@ def test_an_import_lasts_until_its_own_output_is_read(
 
 def test_streams_of_imports_and_pixels(session: Session, imported: _Imported, expected: np.ndarray) -> None:
     other = session.run(tiny_picture(1))
-    outputs = list(session.stream([SOME, tiny_picture(1), SOME, SOME, tiny_picture(1)]))
+    outputs = list(session.stream([FRAME, tiny_picture(1), FRAME, FRAME, tiny_picture(1)]))
     np.testing.assert_array_equal(outputs, [expected, other, expected, expected, other])
     assert len(imported.made) == 3 and imported.alive() == 0
 
 
 def test_a_new_picture_replaces_one_that_was_not_run(session: Session, imported: _Imported) -> None:
-    session.upload(SOME)
+    session.upload(FRAME)
     assert imported.alive() == 1
     session.upload(tiny_picture(0))
     assert imported.alive() == 0
@@ -164,13 +161,13 @@ def test_closing_gives_imports_back(context: Context, imported: _Imported) -> No
     before = living(context.gl)
     with Session(tiny_bundle(), context=context) as other:
         for _ in range(3):
-            other.run_async(SOME)
+            other.run_async(FRAME)
         assert imported.alive() == 2
     assert imported.alive() == 0
     assert living(context.gl) == before
 
 
-def test_what_the_driver_refuses(
+def test_a_refused_import_is_an_error_of_its_frame_only(
     session: Session, imported: _Imported, monkeypatch: pytest.MonkeyPatch, expected: np.ndarray
 ) -> None:
     def refuses(*arguments: object) -> None:
@@ -179,32 +176,32 @@ def test_what_the_driver_refuses(
     with monkeypatch.context() as patch:
         patch.setattr(dma_import, "EglImage", refuses)
         with pytest.raises(ImageError, match=r"the driver refuses it \(EGL_BAD_MATCH\)"):
-            session.run(SOME)
-    np.testing.assert_array_equal(session.run(SOME), expected)
+            session.run(FRAME)
+    np.testing.assert_array_equal(session.run(FRAME), expected)
 
 
 def test_formats_and_modifiers_that_the_driver_does_not_list(
     context: Context, imported: _Imported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = DmaBuf(SOME.width, SOME.height, "XB24", SOME.planes, modifier=5)
-    there = egl.display_extensions
-    if dma_import.MODIFIERS_EXTENSION not in there():
+    plain = DmaBuf(FRAME.width, FRAME.height, "XB24", FRAME.planes, modifier=5)
+    real_extensions = egl.display_extensions
+    if dma_import.MODIFIERS_EXTENSION not in real_extensions():
         with (
             dma_import.Importer(context) as importer,
             pytest.raises(ImageError, match="has no EGL_EXT_image_dma_buf_import_modifiers; leave the modifier out"),
         ):
             importer.texture(plain, 0)
-    monkeypatch.setattr(egl, "display_extensions", lambda: [*there(), dma_import.MODIFIERS_EXTENSION])
+    monkeypatch.setattr(egl, "display_extensions", lambda: [*real_extensions(), dma_import.MODIFIERS_EXTENSION])
     monkeypatch.setattr(dma_import, "formats", lambda: [0x34324258, 0x3231564E])
     monkeypatch.setattr(dma_import, "modifiers", lambda code: {0x34324258: [0, 7], 0x3231564E: []}[code])
     with dma_import.Importer(context) as importer:
         with pytest.raises(ImageError, match="the driver does not take YU12, but NV12, XB24"):
-            importer.texture(DmaBuf(64, 48, "YU12", SOME.planes * 3), 0)
+            importer.texture(DmaBuf(64, 48, "YU12", FRAME.planes * 3), 0)
         with pytest.raises(ImageError, match="takes XB24 with other modifiers: 0x0, 0x7"):
             importer.texture(plain, 0)
         assert imported.made == []
         for modifier in (None, 0, 7):
-            importer.texture(DmaBuf(64, 48, "XB24", SOME.planes, modifier), 0)
-        importer.texture(DmaBuf(64, 48, "NV12", SOME.planes * 2, modifier=9), 1)  # the driver lists no modifiers
+            importer.texture(DmaBuf(64, 48, "XB24", FRAME.planes, modifier), 0)
+        importer.texture(DmaBuf(64, 48, "NV12", FRAME.planes * 2, modifier=9), 1)  # the driver lists no modifiers
         assert imported.alive() == 2, "one a slot"
     assert imported.alive() == 0

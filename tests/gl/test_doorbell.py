@@ -24,7 +24,7 @@ from glsl_infer.tools.get.samples import PERSON
 
 pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
-EACH = 20
+FRAMES_PER_VISIT = 20
 PEOPLE = {"eileen": PERSON, "grace": Path(matplotlib.get_data_path()) / "sample_data/grace_hopper.jpg"}
 """Portraits in the public domain."""
 
@@ -82,14 +82,14 @@ def test_the_guide_leads_from_films_to_a_message(tmp_path: Path) -> None:
 
     collect = printed("your-classes.md", "collect --source film.mp4")
     every = int(collect[collect.index("--every") + 1])
-    views = [frame for seed, name in enumerate(PEOPLE) for frame in frames(name, EACH, seed)]
+    views = [frame for seed, name in enumerate(PEOPLE) for frame in frames(name, FRAMES_PER_VISIT, seed)]
     write_film(tmp_path / "film.mp4", [frame for frame in views for _ in range(every)])
     classes = collect.index("--classes") + 1
     assert collect[classes].endswith(",none")
     collect[classes] = ",".join([*PEOPLE, "none"])
-    run(*collect, keys="1" * EACH + "2" * EACH)
+    run(*collect, keys="1" * FRAMES_PER_VISIT + "2" * FRAMES_PER_VISIT)
     assert {path.name: len(list(path.iterdir())) for path in (tmp_path / "photos").iterdir()} == {
-        **dict.fromkeys(PEOPLE, EACH),
+        **dict.fromkeys(PEOPLE, FRAMES_PER_VISIT),
         "none": 0,
     }
     run(*printed("your-classes.md", "train photos/"))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from dma_buf_round_trip import external, image_of, image_refusal
 from gl_objects import living
-from pages import ROOT
 from test_gpu_input import photograph, upload
 from tiny import SIZE, tiny_bundle, tiny_picture
 
@@ -19,10 +18,6 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.egl_image import ExternalTexture
 from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.session import Session
-
-sys.path.insert(0, str(ROOT / "scripts/bench"))
-
-from dma_buf_round_trip import external, image_of, image_refusal
 
 pytestmark = pytest.mark.drivers("all")
 
@@ -51,7 +46,7 @@ def test_the_same_result_as_of_a_texture(context: Context, session: Session, wid
             seen = session.input_pixels()
             np.testing.assert_array_equal(output, session.run(picture))
             np.testing.assert_array_equal(seen, session.input_pixels())
-    assert len(np.unique(seen)) > 2 or width * height < 4, "it is no empty picture"
+    assert len(np.unique(seen)) > 2 or width * height < 4, "the picture is not empty"
 
 
 def test_all_kinds_take_turns(context: Context, session: Session) -> None:
@@ -63,7 +58,7 @@ def test_all_kinds_take_turns(context: Context, session: Session) -> None:
             np.testing.assert_array_equal(list(session.stream(kinds * 2)), alone * 2)
 
 
-def test_its_shaders_are_compiled_when_they_are_needed_first(context: Context) -> None:
+def test_external_shaders_are_compiled_on_first_use(context: Context) -> None:
     with Session(tiny_bundle(), context=context) as fresh, Objects(context.gl) as objects:
         with external(context, upload(context, objects, photograph(40, 30))) as shared:
             fresh.run(photograph(40, 30))
@@ -83,7 +78,7 @@ def test_the_session_leaves_the_texture_to_its_owner(context: Context, session: 
             session.run(shared)
 
 
-def test_the_image_goes_and_the_picture_stays(context: Context, session: Session) -> None:
+def test_a_texture_outlives_its_closed_image(context: Context, session: Session) -> None:
     with Objects(context.gl) as objects:
         picture = upload(context, objects, photograph(40, 30))
         image = image_of(picture.texture)
@@ -93,12 +88,12 @@ def test_the_image_goes_and_the_picture_stays(context: Context, session: Session
             np.testing.assert_array_equal(session.run(shared), session.run(picture))
 
 
-def test_what_egl_makes_no_image_of(context: Context) -> None:
+def test_an_invalid_texture_name_is_refused_by_egl(context: Context) -> None:
     with pytest.raises(ImageError, match="EGL_BAD_"):
         image_of(4711)
 
 
-def test_what_gl_makes_no_texture_of(context: Context) -> None:
+def test_a_closed_image_is_refused_by_gl(context: Context) -> None:
     before = living(context.gl)
     with Objects(context.gl) as objects:
         image = image_of(objects.texture(4, 4))
@@ -108,7 +103,7 @@ def test_what_gl_makes_no_texture_of(context: Context) -> None:
     assert living(context.gl) == before
 
 
-def test_what_is_missing_is_named(context: Context) -> None:
+def test_missing_extensions_are_named(context: Context) -> None:
     why = egl_image.refusal(context, "EGL_EXT_that_nobody_has", "EGL_EXT_nor_this")
     assert why is not None
     assert why.endswith("has no EGL_EXT_that_nobody_has and no EGL_EXT_nor_this")

@@ -32,18 +32,18 @@ def cases() -> dict[str, Case]:
 
 @pytest.mark.slow
 def test_the_report_is_of_these_cases_and_the_goals_are_met(cases: dict[str, Case]) -> None:
-    again = "scripts/bench/onnx_suites.py writes the report anew"
+    advice = "scripts/bench/onnx_suites.py writes the report anew"
     listed = {name for reasons in REPORT["cases"].values() for names in reasons.values() for name in names}
-    assert listed == set(cases), again
+    assert listed == set(cases), advice
     for name, least in onnx_cases.GOALS.items():
         members = [key for key, case in cases.items() if name in onnx_cases.goals_of(case)]
-        assert sum(REPORT["sets"][name].values()) == len(members), again
+        assert sum(REPORT["sets"][name].values()) == len(members), advice
         assert len(set(members) & set(PASSING)) == REPORT["sets"][name][PASSED] >= least, name
 
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
-def test_what_passed_still_passes(cases: dict[str, Case], context: Context) -> None:
+def test_passing_cases_still_pass(cases: dict[str, Case], context: Context) -> None:
     small = [name for name in PASSING if sum(array.size for array in cases[name].inputs) <= LARGEST]
     lost = {}
     for name in sorted(small)[::EACH]:
@@ -53,7 +53,7 @@ def test_what_passed_still_passes(cases: dict[str, Case], context: Context) -> N
     assert not lost
 
 
-def test_from_a_file_to_agreement_with_litert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_exported_detector_agrees_with_litert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, bundle, photos = foreign_models.exported("detector.tflite", tmp_path)
     assert main(["selfcheck", str(bundle)]) == 0
     capsys.readouterr()

@@ -111,7 +111,7 @@ def test_partial_sums_are_compared_as_whole_numbers(tmp_path: Path) -> None:
         mine[pair] = old
 
 
-def test_the_probe_finds_what_is_wrong(tmp_path: Path) -> None:
+def test_the_probe_finds_the_damaged_layer(tmp_path: Path) -> None:
     with Context() as context:
         runner = PlainRunner(tiny.write_tiny(tmp_path), context.gl, driver_of(context).device_lines)
         runner.members["weights/unit-dw.f32"] = bytes(len(runner.members["weights/unit-dw.f32"]))
@@ -120,7 +120,7 @@ def test_the_probe_finds_what_is_wrong(tmp_path: Path) -> None:
         assert failed[-1] == "softmax"
 
 
-def test_the_runner_uses_nothing_of_ours_but_the_gl_functions() -> None:
+def test_the_runner_imports_only_gl_functions() -> None:
     text = Path(__file__).with_name("plain_runner.py").read_text(encoding="utf-8")
     assert [line for line in text.splitlines() if "import" in line and "glsl_infer" in line] == [
         "from glsl_infer.gl import constants as GL",

@@ -12,7 +12,7 @@ from typing import Any
 import glfw
 import numpy as np
 import pytest
-from planted import executed, plant
+from planted_modules import executed, plant
 from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.errors import ContextError
@@ -38,7 +38,7 @@ def initialised() -> bool:
         return bool(glfw.get_timer_frequency())
 
 
-def test_it_is_an_es_2_context_with_a_hidden_window(screen: str) -> None:
+def test_the_context_is_es_2_with_a_hidden_window(screen: str) -> None:
     with Context("glfw") as context:
         assert context.how == "hidden glfw window (X11, EGL)"
         assert context.gl.text(GL.GL_VERSION).startswith("OpenGL ES")
@@ -193,7 +193,7 @@ def test_glfw_is_imported_only_for_its_contexts() -> None:
     assert done.stdout == "False\n", done.stderr
 
 
-def test_nothing_of_the_current_folder_is_executed(screen: str, tmp_path: Path) -> None:
+def test_files_of_the_current_folder_are_not_executed(screen: str, tmp_path: Path) -> None:
     """No file in the current folder is executed; glfw itself would start Python there to find library versions."""
     start = f"import sys; sys.path[:] = [{str(ROOT)!r}, *filter(None, sys.path)]"
     program = f"{start}; from glsl_infer.gl.context import Context; print(Context('glfw').how)"

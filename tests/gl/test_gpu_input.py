@@ -60,7 +60,7 @@ def within(session: Session, texture: np.ndarray) -> np.ndarray:
     return texture[view.y : view.y + entry.height, view.x : view.x + entry.width]
 
 
-def off(result: np.ndarray, expected: np.ndarray) -> int:
+def largest_difference(result: np.ndarray, expected: np.ndarray) -> int:
     return int(np.abs(result.astype(int) - expected.astype(int)).max())
 
 
@@ -84,7 +84,7 @@ def test_a_picture_of_any_size(session: Session, width: int, height: int) -> Non
     picture = photograph(width, height)
     session.upload(picture)
     result = inside(session)
-    assert off(result[..., :3], expected(picture)) <= TOLERANCE
+    assert largest_difference(result[..., :3], expected(picture)) <= TOLERANCE
     assert (result[..., 3] == 255).all()
 
 
@@ -103,7 +103,7 @@ def test_networks_of_other_sizes(context: Context, size: int, width: int, height
     picture = photograph(width, height)
     with Session(make_bundle(classifier(rng, body, 4)), context=context) as session:
         session.upload(picture)
-        assert off(inside(session)[..., :3], expected(picture, size)) <= TOLERANCE
+        assert largest_difference(inside(session)[..., :3], expected(picture, size)) <= TOLERANCE
 
 
 def test_the_shape_of_the_errors_is_one_of_rounding(session: Session) -> None:
@@ -163,11 +163,11 @@ def test_layers_of_a_scaled_picture(session: Session) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(57, 31), (9, 9), (2, 7), (7, 2), (40, 5), (300, 301)])
-def test_a_texture_is_as_good_as_its_pixels(context: Context, session: Session, width: int, height: int) -> None:
+def test_a_texture_gives_the_result_of_its_pixels(context: Context, session: Session, width: int, height: int) -> None:
     picture = photograph(width, height)
     with Objects(context.gl) as objects:
         output = session.run(upload(context, objects, picture, alpha=3))
-        assert off(inside(session)[..., :3], expected(picture)) <= TOLERANCE
+        assert largest_difference(inside(session)[..., :3], expected(picture)) <= TOLERANCE
         np.testing.assert_array_equal(output, session.run(picture))
 
 
@@ -188,7 +188,7 @@ def test_a_texture_may_change_while_its_frame_is_on_its_way(context: Context, se
         np.testing.assert_array_equal(list(session.stream(camera())), alone)
 
 
-def test_what_is_no_texture_is_refused(context: Context, session: Session) -> None:
+def test_invalid_textures_are_refused(context: Context, session: Session) -> None:
     before = session.run(tiny_picture(0))
     with pytest.raises(ImageError, match="4711 is not a texture of this session's context"):
         session.run(TexturePicture(4711, 20, 20))
@@ -205,11 +205,11 @@ def test_a_picture_that_no_texture_holds_is_scaled_by_the_cpu(
     for width, height, exact in ((40, 41, True), (39, 900, False)):
         picture = photograph(width, height)
         session.upload(picture)
-        difference = off(inside(session)[..., :3], expected(picture))
+        difference = largest_difference(inside(session)[..., :3], expected(picture))
         assert difference == 0 if exact else difference <= TOLERANCE
 
 
-def test_a_camera_s_frames_make_nothing_new(context: Context, session: Session) -> None:
+def test_repeated_frames_create_no_gl_objects(context: Context, session: Session) -> None:
     session.run(photograph(60, 44))
     session.run(photograph(60, 44))
     with context.gl.counting() as counts:

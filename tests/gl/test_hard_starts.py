@@ -39,7 +39,7 @@ def words(*text: str) -> str:
 
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&-"])
-def test_closed_standard_output_is_a_line(argv: list[str], closed: str) -> None:
+def test_closed_standard_output_is_reported_in_one_line(argv: list[str], closed: str) -> None:
     done = ended(f"{words('-m', 'glsl_infer', *argv)} {closed}")
     assert done.returncode == 1
     assert done.stderr == "error: standard output is closed; give it a file, or /dev/null\n"
@@ -92,12 +92,12 @@ def test_pipes_in_the_cache_are_not_waited_for(argv: list[str], tmp_path: Path) 
     for path in items:
         path.unlink()
         os.mkfifo(path)
-    again = ended(command, GLSL_INFER_CACHE=str(cache))
-    assert (again.returncode, again.stdout, again.stderr) == (0, first.stdout, "")
+    later = ended(command, GLSL_INFER_CACHE=str(cache))
+    assert (later.returncode, later.stdout, later.stderr) == (0, first.stdout, "")
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".json", ".csv", ".png"])
-def test_pipes_are_no_inputs(tmp_path: Path, suffix: str) -> None:
+def test_pipes_as_inputs_are_refused(tmp_path: Path, suffix: str) -> None:
     pipe = tmp_path / f"pipe{suffix}"
     os.mkfifo(pipe)
     bundle = ROOT / "tests/conformance/numbers.glslnn"

@@ -111,7 +111,7 @@ def test_a_command_checks_a_model_once(children: list[str], tmp_path: Path, caps
         ("more = bytearray(b'x' * (200 << 20)); import time; time.sleep(99)", 90.0, 64 << 20, "took more than 64 MiB"),
     ],
 )
-def test_what_a_child_may_not_do(
+def test_a_crash_hang_or_excess_of_memory_ends_the_child(
     context: Context,
     children: list[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -169,14 +169,14 @@ def test_the_time_for_all_layers_grows_with_the_work() -> None:
     )
 
 
-def test_a_child_reads_no_home_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_child_cannot_read_home_write_files_or_start_programs(tmp_path: Path) -> None:
     """A driver under a shader's control can read no secrets, write no files and start no programs."""
     home = tmp_path / "home"
     home.mkdir()
     (home / "secret").write_text("secret")
     code = f"""
-import glsl_infer.runtime.fence as fence
-limits = fence.restrict()
+import glsl_infer.runtime.sandbox as sandbox
+limits = sandbox.restrict()
 import os, subprocess
 def refused(work):
     try:
@@ -249,15 +249,15 @@ except OSError:
         time.sleep(0.01)
 
 
-def test_seccomp_refuses_what_no_driver_needs(tmp_path: Path) -> None:
+def test_seccomp_refuses_system_calls_that_no_driver_needs(tmp_path: Path) -> None:
     """seccomp refuses system calls that no driver needs, if libseccomp's bindings are installed.
 
     The bindings run a program to find their library, so they must be loaded before Landlock forbids programs.
     """
     needs.module("pyseccomp")
     code = """
-import glsl_infer.runtime.fence as fence
-limits = fence.restrict()
+import glsl_infer.runtime.sandbox as sandbox
+limits = sandbox.restrict()
 import ctypes, os, platform, resource, socket, sys, threading
 path, clone = sys.argv[1], 56 if platform.machine() == "x86_64" else 220
 libc = ctypes.CDLL(None, use_errno=True)

@@ -51,7 +51,7 @@ def jobs(bundle: Bundle) -> list[list[str]]:
 
 
 @each_of(("memory", ["naive", "greedy", "by-size"]), ("precision", ["8", "16"]))
-def test_what_does_not_read_each_other_is_one_job(
+def test_independent_layers_share_a_job(
     context: Context, memory: str, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundle = make_bundle(block(), memory=memory, precision=precision)
@@ -189,7 +189,7 @@ def test_zeros_in_the_job_of_a_pooling_do_not_wait() -> None:
         Node("sum", "add", ("b", "joined"), {"activation": "relu(6)"}),
     ]
     graph = Graph("zeros", nodes, [GraphOutput("sum", ("sum",))])
-    moved = dedupe_zero_maps(graph)
-    assert moved.by_name["part"].inputs == ("a",)
-    assert moved.by_name["zeros"].attrs["strides"] == (2, 2)
-    assert moved.shapes == {**graph.shapes, "part": (16, 16, 4)}
+    deduplicated = dedupe_zero_maps(graph)
+    assert deduplicated.by_name["part"].inputs == ("a",)
+    assert deduplicated.by_name["zeros"].attrs["strides"] == (2, 2)
+    assert deduplicated.shapes == {**graph.shapes, "part": (16, 16, 4)}

@@ -83,12 +83,12 @@ def test_one_byte_in_a_thousand_may_differ_by_one(context: Context) -> None:
     before = facts.ordered_fetches
     try:
         facts.__dict__["ordered_fetches"] = False
-        early = stored_bytes(network, context)
+        unordered = stored_bytes(network, context)
         facts.__dict__["ordered_fetches"] = True
-        late = stored_bytes(network, context)
+        ordered = stored_bytes(network, context)
     finally:
         facts.__dict__["ordered_fetches"] = before  # all tests share the context, on a virtual VideoCore IV too
-    differences = [np.abs(early[name] - late[name]) for name in early]
+    differences = [np.abs(unordered[name] - ordered[name]) for name in unordered]
     assert max(difference.max() for difference in differences) <= 1.0
     assert sum(np.count_nonzero(difference) for difference in differences) <= 1e-3 * sum(
         difference.size for difference in differences
@@ -113,7 +113,7 @@ def test_all_fetches_but_the_first_wait(late: Context, monkeypatch: pytest.Monke
     "renderer, expected",
     [("VC4 V3D 2.1", True), ("VideoCore IV HW", True), ("V3D 4.2", False), ("llvmpipe (LLVM 15.0.6, 256 bits)", False)],
 )
-def test_renderers_that_want_ordered_fetches(renderer: str, expected: bool) -> None:
+def test_renderers_with_ordered_fetches(renderer: str, expected: bool) -> None:
     assert wants_ordered_fetches(renderer) == expected
 
 

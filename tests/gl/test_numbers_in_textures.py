@@ -1,4 +1,4 @@
-"""Layers with an activation or range per channel draw all slices at once, as exactly as other layers."""
+"""Layers with numbers per channel draw all slices at once; partial sums of all slices are added in one draw."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphs import classifier, conv_node, input_node
+from graphs import PLS, classifier, conv_node, input_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from pairwise import each_of
 
@@ -15,10 +15,11 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import weight_bytes
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
+from glsl_infer.lowering.weights_plan import DRAW, UNIFORM_VECTORS
 from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.drivers("all")
+
 
 FILTERS = 22
 """Number of filters; the last slice has two channels only."""
@@ -130,7 +131,7 @@ def gated(operation: str, vector: bool, channels: int, picture: int) -> Graph:
     body = [input_node(picture)]
     for name in ("map", "other"):
         node = conv_node(rng, name, ("image",), 3, channels, activation="silu")
-        weights = {what: numbers * spread for what, numbers in node.weights.items()}
+        weights = {name: numbers * spread for name, numbers in node.weights.items()}
         body.append(Node(node.name, node.op, node.inputs, node.attrs, weights))
     if vector:
         body.append(Node("mean", "global_average_pool", ("other",)))
@@ -158,7 +159,7 @@ def test_gates_of_all_slices_are_one_draw(
 
 
 @pytest.mark.parametrize(("operation", "picture"), [("maximum", 6), ("multiply", 96)])
-def test_what_a_texture_does_not_pay_for_has_uniforms(operation: str, picture: int) -> None:
+def test_large_maps_and_some_operations_keep_uniforms(operation: str, picture: int) -> None:
     """Uniforms are used for large maps, where fetches take longer than draws, and for some operations.
 
     The effect of 24 bits is not known for these operations.
@@ -187,3 +188,81 @@ def test_sums_and_functions_alone(context: Context, kind: str, channels: int) ->
     assert len([draw for draw in bundle.manifest.passes if draw.layer == "alone"]) <= 1 + (channels % 4 > 0)
     with Session(bundle, context=context) as session:
         assert layer_error(session, "alone", stored_inputs(bundle, "alone", rng)) <= TOLERANCE
+
+
+KERNELS = {(3, 3): (1, 1, 1, 1), (1, 7): (0, 0, 3, 3), (5, 5): (2, 2, 2, 2)}
+
+
+def network_of_sums(seed: int, *, filters: int | None = None) -> Graph:
+    """Return a layer of partial sums of a random shape; most have padding lanes, some a residual."""
+    rng = np.random.default_rng(seed)
+    kernel = list(KERNELS)[seed % 3]
+    size = int(rng.integers(3, 10))
+    filters = int(rng.integers(17, 70)) if filters is None else filters
+    channels = int(rng.integers(2400, 4800)) // (kernel[0] * kernel[1])
+    activation = (PLS, "relu(6)", "tanh", "clip(-2,3)")[seed % 4]
+    body = [input_node(size), conv_node(rng, "feed", ("image",), 3, channels)]
+    inputs: tuple[str, ...] = ("feed",)
+    if seed % 2:
+        body.append(conv_node(rng, "side", ("image",), 3, filters))
+        inputs = ("feed", "side")
+    strides = (1, 1) if seed % 2 else (2, 1)
+    options = {"kernel": kernel, "padding": KERNELS[kernel], "strides": strides, "activation": activation}
+    body.append(conv_node(rng, "wide", inputs, channels, filters, **options))
+    return classifier(rng, body, filters)
+
+
+def draws(bundle: Bundle) -> list[int]:
+    """Return the number of quads of each draw of the sums."""
+    return [len(entry.quads) for entry in bundle.manifest.passes if entry.layer == "wide"]
+
+
+def error_of_sum(bundle: Bundle, context: Context) -> float:
+    with Session(bundle, context=context) as session:
+        return layer_error(session, "wide", stored_inputs(bundle, "wide", np.random.default_rng(1)))
+
+
+@pytest.mark.sampled(3)
+@each_of(("bits", [8, 16]), ("seed", range(8)))
+def test_random_shapes(context: Context, seed: int, bits: int) -> None:
+    graph = network_of_sums(seed)
+    bundle = make_bundle(graph, precision_for={"wide": bits})
+    filters = len(graph.by_name["wide"].weights["bias"])
+    slices = -(-filters // 4)
+    several = bits == 16 and seed % 4 > 1  # their activations have their own constants
+    assert draws(bundle) in ([slices], [slices] * 2, [2 * slices]) or several
+    assert error_of_sum(bundle, context) <= TOLERANCE
+    read = bundle.graph.by_name["wide"].weights
+    bias = graph.by_name["wide"].weights["bias"]
+    assert np.abs(read["bias"] - bias).max() < 1e-5 * np.abs(bias).max()
+
+
+@pytest.mark.parametrize("case", ["pixels", "few", "planar"])
+def test_many_pixels_few_slices_and_separate_textures_get_a_draw_per_slice(context: Context, case: str) -> None:
+    """One draw per slice is chosen for many pixels, for few slices, and for separate textures.
+
+    Many pixels cost more than the draws, and separate textures need separate draws.
+    """
+    graph = network_of_sums(1, filters={"few": 12}.get(case))
+    cost = 0.2 if case == "pixels" else DRAW
+    bundle = make_bundle(graph, layout="planar" if case == "planar" else "atlas", draw_cost=cost)
+    assert set(draws(bundle)) == {1} and len(draws(bundle)) > 2
+    assert error_of_sum(bundle, context) <= TOLERANCE
+
+
+def test_biases_of_different_magnitudes_are_exact(context: Context) -> None:
+    """The error of the smallest bias is the precision of 24 bits of the largest, far less than a step."""
+    graph = network_of_sums(2)
+    bias = graph.by_name["wide"].weights["bias"]
+    bias[0], bias[1] = 900.0, 1e-6
+    bundle = make_bundle(graph)
+    assert len(draws(bundle)) == 1
+    assert error_of_sum(bundle, context) <= TOLERANCE
+
+
+def test_factors_of_different_magnitudes_have_a_draw_each(context: Context) -> None:
+    graph = network_of_sums(0)
+    graph.by_name["wide"].weights["kernel"][..., 0] *= 1e-5
+    bundle = make_bundle(graph)
+    assert len(draws(bundle)) > 2
+    assert error_of_sum(bundle, context) <= TOLERANCE

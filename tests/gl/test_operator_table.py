@@ -1,22 +1,28 @@
-"""Every row of docs/reference/operators.md on the GPU: layer by layer, as a network, and on the page itself."""
+"""Every row of docs/reference/operators.md on the GPU, and operators that the runner does not have."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import needs
+import new_operator
 import numpy as np
 import pytest
+from conformance_files import FOLDER, INDEX, check_outputs, inputs_of
+from contributing import DIFFS, FILES, TESTS, followed, passes, run
 from layer_check import layer_error, stored_inputs
-from once import made_once
 from operator_table import ROWS, SAMPLE, exported
 from operator_table.cost import subjects, tolerance
 from operator_table.exported import Exported
 from operator_table.row import Row
 from operator_table.shader_cost import fetches
+from shared_exports import made_once
 
+from glsl_infer.errors import BundleError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 
@@ -26,7 +32,7 @@ EXACT = 1e-9
 """Error of float64 values that are a whole number of steps, in steps."""
 
 SOURCES = ("scripts/docs/operator_table", "scripts/docs/operators_keras.py")
-OTHERS = tuple(row for row in ROWS if row not in SAMPLE)
+UNSAMPLED_ROWS = tuple(row for row in ROWS if row not in SAMPLE)
 
 by_name = pytest.mark.parametrize(
     "row", [pytest.param(row, marks=() if row in SAMPLE else pytest.mark.exhaustive, id=row.name) for row in ROWS]
@@ -46,7 +52,7 @@ def sample() -> dict[str, Exported]:
 
 @pytest.fixture(scope="session")
 def rows(sample: dict[str, Exported]) -> dict[str, Exported]:
-    return sample | exports("rows-others", OTHERS)
+    return sample | exports("rows-others", UNSAMPLED_ROWS)
 
 
 @pytest.fixture
@@ -114,7 +120,7 @@ def test_counting_of_fetches(shader: str, expected: int) -> None:
         ("void other() { }", "without main"),
     ],
 )
-def test_what_the_counting_does_not_understand(shader: str, message: str) -> None:
+def test_unsupported_shaders_are_refused_by_the_count(shader: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fetches(shader)
 
@@ -136,3 +142,37 @@ def test_what_the_counting_does_not_understand(shader: str, message: str) -> Non
 def test_costs_worked_out_by_hand(rows: dict[str, Exported], name: str, passes: int, fetched: float) -> None:
     result = rows[name].cost()
     assert (result.passes, result.fetches) == (passes, fetched)
+
+
+def test_a_new_operator_runs_without_a_change_of_the_runner(context: Context, tmp_path: Path) -> None:
+    project = new_operator.written(tmp_path)
+    with Session(project.bundle, context=context, selfcheck=True) as session:
+        np.testing.assert_allclose(session.run(project.picture), project.output, atol=project.tolerance)
+        with pytest.raises(BundleError, match="reflection_padding"):
+            session.bundle.graph  # noqa: B018  # tools need it, and this engine does not know the operator
+
+
+def test_the_section_has_all_files_tests_and_patches() -> None:
+    assert [Path(name).suffix for name in FILES] == [".py", ".frag", ".py", ".py"]
+    assert {test for test in TESTS if " -k " not in test} == {name for name in FILES if name.startswith("tests/")}
+    assert len(DIFFS) == 2
+
+
+def test_the_operator_passes_its_tests_in_a_copy(tmp_path: Path) -> None:
+    needs.installed("ruff")
+    copy = followed(tmp_path / "copy")
+    run(copy, sys.executable, "-m", "ruff", "check", "--no-cache", *python(copy))
+    run(copy, sys.executable, "-m", "ruff", "format", "--check", "--no-cache", *python(copy))
+    passes(copy, "tests/unit/test_reflection_padding.py")
+    passes(copy, "tests/gl/test_networks.py -k reflection_padding")
+
+
+def python(folder: Path) -> list[str]:
+    return [str(folder / name) for name in FILES if name.endswith(".py")]
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("entry", INDEX["sound"] + INDEX["parts"], ids=lambda entry: entry["file"])
+def test_conformance_bundles_compute_the_expected_outputs(context: Context, entry: dict[str, Any]) -> None:
+    with Session(FOLDER / entry["file"], context=context, selfcheck=True) as session:
+        check_outputs(entry, session.run(inputs_of(entry)))

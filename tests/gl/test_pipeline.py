@@ -125,7 +125,7 @@ def test_sessions_that_share_a_context_take_turns(context: Context, expected: li
             np.testing.assert_allclose(theirs.result(), expected[seed], atol=0.05)
 
 
-def test_a_wrong_picture_harms_no_other(session: Session, expected: list[np.ndarray]) -> None:
+def test_a_refused_image_does_not_affect_other_frames(session: Session, expected: list[np.ndarray]) -> None:
     frames = [session.run_async(tiny_picture(0))]
     with pytest.raises(ImageError, match="uint8"):
         session.run_async(np.zeros((9, 9), np.uint8))
@@ -146,7 +146,7 @@ def test_an_error_of_the_camera_passes_through(session: Session, expected: list[
     np.testing.assert_array_equal(session.run(tiny_picture(2)), expected[2])
 
 
-def test_another_word_for_waiting_is_refused(session: Session, expected: list[np.ndarray]) -> None:
+def test_unknown_wait_modes_are_refused(session: Session, expected: list[np.ndarray]) -> None:
     frame = session.run_async(tiny_picture(0))
     with pytest.raises(InputError, match="'nap'"):
         frame.result("nap")  # type: ignore[arg-type]
@@ -155,7 +155,7 @@ def test_another_word_for_waiting_is_refused(session: Session, expected: list[np
     np.testing.assert_array_equal(frame.result(), expected[0])
 
 
-def test_closing_keeps_what_was_read_and_gives_up_the_rest(session: Session, expected: list[np.ndarray]) -> None:
+def test_closing_keeps_read_results_and_abandons_pending_frames(session: Session, expected: list[np.ndarray]) -> None:
     read, unread = (session.run_async(tiny_picture(seed)) for seed in range(2))
     read.result()
     session.close()
@@ -224,4 +224,4 @@ def test_a_fence_passes_when_the_gpu_does(context: Context) -> None:
         assert fence.passed()
         fence.sleep()
         fence.spin()
-    assert fence.passed(), "one that is closed keeps nobody waiting"
+    assert fence.passed(), "a closed fence does not block"

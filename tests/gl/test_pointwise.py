@@ -1,9 +1,12 @@
-"""Pointwise operators: additions, activations, shuffles, gated sums and constant maps."""
+"""Pointwise operators, activations in every possible layer, gated sums and constant maps."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+from activation_texts import CHANNELS, TEXTS
 from graphs import PLS, classifier, conv_node, dense_node, input_node, pool_node, stored_map
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs, worst
 from pairwise import each_of
@@ -16,8 +19,11 @@ from glsl_infer.compiler.ranges.rewrites import gated_sums
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.piecewise_linear import of_slopes
 from glsl_infer.ops.channel_shuffle import shuffle_order
 from glsl_infer.ops.constant_map import constant_map
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import FixedPoint
 from glsl_infer.runtime.session import Session
 
 
@@ -33,25 +39,7 @@ def test_sum_of_several_maps(context: Context, inputs: int, channels: int) -> No
 
 
 @pytest.mark.drivers("all")
-def test_a_map_added_to_itself(context: Context) -> None:
-    rng = np.random.default_rng(5)
-    add = Node("add", "add", ("conv", "conv"), {"activation": "hard_sigmoid"})
-    graph = classifier(rng, [input_node(5), conv_node(rng, "conv", ("image",), 3, 4), add], 4)
-    stored = stored_map(rng, (5, 5, 4))
-    assert worst(context, graph, "add", [stored, stored]) <= TOLERANCE
-
-
-@pytest.mark.drivers("all")
-@each_of(("function", [PLS, "hard_sigmoid", "sigmoid"]), ("channels", [6, 8]))
-def test_a_layer_of_one_activation_is_exact(context: Context, function: str, channels: int) -> None:
-    rng = np.random.default_rng(6)
-    activation = Node("act", "activation", ("conv",), {"function": function})
-    body = [input_node(5), conv_node(rng, "conv", ("image",), 3, channels), activation]
-    assert worst(context, classifier(rng, body, channels), "act", [stored_map(rng, (5, 5, channels))]) <= TOLERANCE
-
-
-@pytest.mark.drivers("all")
-def test_shuffle_reorders_views_and_draws_nothing(context: Context) -> None:
+def test_shuffle_reorders_views_without_a_draw(context: Context) -> None:
     rng = np.random.default_rng(8)
     shuffle = Node("shuffle", "channel_shuffle", ("conv",), {"step": 8})
     reader = conv_node(rng, "reader", ("shuffle",), 64, 64, groups=2)
@@ -147,7 +135,7 @@ def test_outputs_agree_with_some_layers_on_the_cpu(context: Context, layers: tup
 
 
 @pytest.mark.drivers("all")
-def test_a_constant_is_no_layer_to_move() -> None:
+def test_a_constant_cannot_be_delegated() -> None:
     with pytest.raises(InputError, match="--delegate-for"):
         build(network(9, 8, 6), ["a", "b", "c"], options=Options(delegate_for=("mask",)))
 
@@ -172,7 +160,7 @@ def gated_network(rng: np.random.Generator, swap: bool = False, *more: Node) -> 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("swap", [False, True])
-def test_it_is_exact(context: Context, swap: bool, bits: int) -> None:
+def test_gated_sums_are_exact(context: Context, swap: bool, bits: int) -> None:
     rng = np.random.default_rng(bits + swap)
     graph = gated_network(rng, swap, conv_node(rng, "end", ("sum",), 10, 4))
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(4)]
@@ -183,9 +171,130 @@ def test_it_is_exact(context: Context, swap: bool, bits: int) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_what_others_read_stays_a_layer() -> None:
+def test_a_product_with_other_readers_stays_a_layer() -> None:
     rng = np.random.default_rng(1)
     for inputs in (("times", "sum"), ("times", "x", "x")):
-        again = Node("again", "add", inputs, {"activation": "linear", **RANGE})
-        graph = gated_network(rng, False, again)
+        reader = Node("reader", "add", inputs, {"activation": "linear", **RANGE})
+        graph = gated_network(rng, False, reader)
         assert gated_sums(graph).by_name.keys() == graph.by_name.keys()
+
+
+SAME = (1, 1, 1, 1)
+SIZE = 7
+
+
+def pictures(rng: np.random.Generator) -> list[np.ndarray]:
+    return [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(3)]
+
+
+ONE_PLACE = pytest.mark.drivers("all")
+LAYOUTS_AND_WEIGHTS = [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")]
+
+
+def random_function(seed: int) -> str:
+    """Return a function with zero to three pairs of breakpoints around a random centre."""
+    rng = np.random.default_rng(seed)
+    count = seed % 4
+    bends = [(-left, right) for left, right in rng.uniform(0.0, 4.0, (count, 2))]
+    slopes = rng.choice([0.0, 0.02, 0.1, 0.4], count) * rng.uniform(0.5, 1.5, count)
+    centre = (rng.normal(0.0, 1.0), rng.uniform(0.2, 0.8))
+    return of_slopes(rng.uniform(0.002, 0.3), slopes.tolist(), bends, centre).name
+
+
+def everywhere() -> Iterator[object]:
+    """Yield each activation in one place, rotating over the places, and for `make test-all` in every place.
+
+    Random piecewise-linear functions follow, in planar layout.
+    """
+    for number, text in enumerate(TEXTS):
+        for index, position in enumerate(LAYOUTS_AND_WEIGHTS):
+            first = number % len(LAYOUTS_AND_WEIGHTS) == index
+            yield pytest.param(text, *position, marks=ONE_PLACE if first else pytest.mark.exhaustive)
+    for seed in range(8):
+        yield pytest.param(random_function(seed), "planar", ("baked", "uniform")[seed % 2], marks=ONE_PLACE)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("text", "layout", "weights"), [*everywhere()])
+def test_activations_after_convolutions_residuals_and_sums_are_exact(
+    context: Context, text: str, layout: str, weights: str
+) -> None:
+    rng = np.random.default_rng(len(text))
+    # Several of these in a row would exceed the precision of floats.
+    steep = text.startswith("power") or text in ("exponential", "log", "square")
+    positive = text.startswith("power(-") or text == "log"  # infinitely steep at 0: sums are exactly 0 or far above
+    bounded = "sigmoid" if positive else "tanh"
+    first, inputs = (bounded, ("stem", "stem", "stem")) if steep else (text, ("unit", "stem", "unit"))
+    second = "relu" if text == "log" else text  # only 0 itself is so far below 1
+    body = [
+        input_node(SIZE),
+        conv_node(rng, "stem", ("image",), 3, CHANNELS, kernel=(3, 3), padding=SAME, activation=first),
+        conv_node(rng, "unit", ("stem", "stem"), CHANNELS, CHANNELS, kernel=(3, 3), padding=SAME, activation=text),
+        Node("sum", "add", inputs, {"activation": second}),
+        Node("top", "max_pool", ("sum",), {"pool": (2, 2), "strides": (1, 1)}),
+        Node("alone", "activation", ("top",), {"function": text}),
+        *([Node("bounded", "activation", ("alone",), {"function": "tanh"})] * steep),
+        conv_node(rng, "many", ("bounded" if steep else "alone",), CHANNELS, 40, activation="relu(1)"),
+        conv_node(rng, "wide", ("many",), 40, CHANNELS, activation=text),
+    ]
+    for node in (node for node in body if positive and node.attrs.get("activation") == text):
+        for numbers in node.weights.values():
+            np.abs(numbers, out=numbers)
+    bundle = make_bundle(classifier(rng, body, CHANNELS), weights, layout, pictures(rng))
+    assert (layout == "planar") == ("convolution_sum" in {node.op for node in bundle.graph.nodes})
+    with Session(bundle, context=context, selfcheck=True) as session:
+        for node in drawn_nodes(bundle):
+            error = layer_error(session, node.name, stored_inputs(bundle, node.name, rng))
+            assert error <= TOLERANCE, (node.name, error)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("text", [*TEXTS, *map(random_function, range(4))])
+def test_activations_after_a_dense_layer_are_exact(context: Context, text: str) -> None:
+    rng = np.random.default_rng(len(text))
+    nodes = (
+        input_node(SIZE),
+        conv_node(rng, "conv", ("image",), 3, 7),
+        pool_node("pool", "conv"),
+        dense_node(rng, "hidden", "pool", 7, CHANNELS, activation=text),
+        dense_node(rng, "dense", "hidden", CHANNELS, 3),
+    )
+    bundle = make_bundle(Graph("test", nodes, "dense"), pictures=pictures(rng))
+    with Session(bundle, context=context, selfcheck=True) as session:
+        (sums,) = stored_inputs(bundle, "hidden", rng)
+        source = bundle.values[bundle.graph.by_name["hidden"].inputs[0]]
+        assert isinstance(source, FixedPoint)
+        error = layer_error(session, "hidden", [quantize.store16(sums / 16.0, source.scale)])
+        assert error <= TOLERANCE, error
+
+
+@pytest.mark.drivers("all")
+def test_slopes_of_each_channel_follow_the_weights_in_a_texture(context: Context) -> None:
+    rng = np.random.default_rng(0)
+    body = [
+        input_node(SIZE),
+        conv_node(rng, "conv", ("image",), 3, CHANNELS, activation="prelu(0.25,-0.5,1.5,0,0.125,-2)"),
+        conv_node(rng, "same", ("conv",), CHANNELS, CHANNELS, activation="leaky_relu(-0.5)"),
+    ]
+    bundle = make_bundle(classifier(rng, body, CHANNELS), "texture", pictures=pictures(rng))
+    draws = {name: sum(entry.layer == name for entry in bundle.manifest.passes) for name in ("conv", "same")}
+    assert draws == {"conv": 1, "same": 1}
+
+
+@pytest.mark.drivers("all")
+def test_a_line_costs_the_shader_no_more_than_a_relu(context: Context) -> None:
+    rng = np.random.default_rng(0)
+    line = "piecewise_linear(0.166666667,0.5)"
+    graphs = [
+        classifier(rng, [input_node(5), conv_node(rng, "conv", ("image",), 3, 8, activation=name)], 8)
+        for name in (line, "relu(1)")
+    ]
+    texts = []
+    for graph in graphs:
+        bundle = make_bundle(graph, "uniform")
+        (program,) = {draw.program for draw in bundle.manifest.passes if draw.layer == "conv"}
+        (fragment,) = (entry.fragment for entry in bundle.manifest.programs if entry.name == program)
+        texts.append(bundle.members[fragment])
+    assert texts[0] == texts[1]
+    assert worst(context, graphs[0], "conv", [stored_map(rng, (5, 5, 3))]) <= TOLERANCE

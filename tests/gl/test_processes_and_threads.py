@@ -187,7 +187,7 @@ def test_another_thread_can_use_no_session_of_this_one(parts: str) -> None:
 
 
 @pytest.mark.parametrize("parts", BUNDLES)
-def test_a_closed_session_draws_nothing(parts: str, context: Context) -> None:
+def test_a_closed_session_refuses_methods_that_need_the_gpu(parts: str, context: Context) -> None:
     """After ``close`` a method that needs the GPU is an error, also if the context still exists."""
     bundle = BUNDLES[parts]()
     with Session(bundle, context=context, cache=False) as session:
@@ -300,11 +300,11 @@ def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
     assert {path.suffix for path in cache.iterdir()} == {".passed", ".programs", ".shaders"}
     left = [path.name for path in (*tmp_path.iterdir(), *cache.iterdir()) if path.name.startswith(TEMPORARY)]
     assert left == []
-    again = subprocess.run(
+    later = subprocess.run(
         [sys.executable, "-m", "glsl_infer", "classify", str(folders[0] / "0.png"), "--model", str(model)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "GLSL_INFER_CACHE": str(cache)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert again.stdout.count("%") == len(tiny_bundle().labels)
+    assert later.stdout.count("%") == len(tiny_bundle().labels)

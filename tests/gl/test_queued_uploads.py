@@ -88,7 +88,7 @@ def test_the_first_layer_alone_after_a_scaled_picture(recording: tuple[Recording
     assert calls.calls[:2] == ["Finish", UPLOAD]
 
 
-def test_frames_wait_for_nothing(recording: tuple[Recording, Session]) -> None:
+def test_frames_do_not_call_finish(recording: tuple[Recording, Session]) -> None:
     calls, session = recording
     pictures = [large_picture(), tiny_picture(0), large_picture(), tiny_picture(1), tiny_picture(2)]
     for picture in pictures:

@@ -57,7 +57,7 @@ def program(text: str, index: int) -> str:
     [(program(TEXT, 0), 4), (program(PYTHON, 0), 3), (program(PYTHON, 1), 30 + 2)],
     ids=["README", "Classifier", "Session"],
 )
-def test_its_python_runs(code: str, least: int, tmp_path: Path) -> None:
+def test_printed_python_runs(code: str, least: int, tmp_path: Path) -> None:
     """The printed Python runs and prints at least ``least`` lines for labels, layers and frames."""
     shutil.copy(default_model(), tmp_path / "mine.glslnn")
     with Image.open(PICTURE) as picture:

@@ -96,7 +96,7 @@ def test_after_a_power_cut_the_output_is_old_or_complete() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("strace")
 @pytest.mark.parametrize("control", ["careless", "in_place"])
-def test_what_is_not_synced_is_found(control: str) -> None:
+def test_unsynced_writes_are_found(control: str) -> None:
     done = run("faults.py", "--power", control)
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"{control}, power cut before call" in done.stdout
@@ -106,20 +106,20 @@ def test_what_is_not_synced_is_found(control: str) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("strace")
 @pytest.mark.slow
-def test_what_is_killed_or_fails_leaves_the_output_old_or_complete() -> None:
+def test_killed_or_failed_writes_leave_the_output_old_or_complete() -> None:
     done = run("faults.py", "text")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^10 kinds of faults, [\d,]{3,} faults, 0 wrong$", done.stdout, re.MULTILINE)
 
 
-def test_an_output_that_there_is_not() -> None:
+def test_an_unknown_output_is_refused() -> None:
     done = run_script(SCRIPTS / "faults.py", "nothing")
     assert (done.returncode, done.stdout) == (2, "")
     assert "nothing: no output; there are text, link" in done.stderr
 
 
 @pytest.mark.exhaustive
-def test_nothing_grows_while_people_come_and_go() -> None:
+def test_memory_is_constant_while_people_come_and_go() -> None:
     done = run("camera_endurance.py", "--frames", 400, "--samples", 20, "--json")
     report = json.loads(done.stdout)
     assert (report["frames"], report["visits"], report["appeared"], report["left"], report["snapshots"]) == (

@@ -1,21 +1,28 @@
-"""Shaders that fetch weights in loops, as on llvmpipe and NVIDIA's driver, give the same bytes as unrolled ones."""
+"""Forms of shaders and bundles for one driver: rolled fetches, rounded stores, floats in a bound texture."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
-from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from layer_check import TOLERANCE, exact_steps, gpu_steps, layer_error, make_bundle, stored_inputs
+from pages import ROOT
 from random_networks import drawn_nodes
+from tiny import tiny_bundle, tiny_picture
 
+from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
-from glsl_infer.graph import Graph
-from glsl_infer.runtime.drivers import ROLLED_FETCHES, driver_of, is_llvmpipe
+from glsl_infer.gl.rounding import ROUND_STORES
+from glsl_infer.graph import Graph, reference
+from glsl_infer.runtime.drivers import ROLLED_FETCHES, driver_of, is_llvmpipe, joined_uniforms
+from glsl_infer.runtime.drivers.llvmpipe import own_coordinates
+from glsl_infer.runtime.drivers.llvmpipe.drawn import EXTENSION
 from glsl_infer.runtime.session import Session
 
 LOOPS = {"stem", "mixed", "many", "flat", "tall", "unit", "depthwise"}
@@ -80,7 +87,9 @@ def test_a_loop_stores_the_same_bytes(context: Context, bundle: Bundle) -> None:
 
 
 @pytest.mark.parametrize("weights, layers", [("texture", LOOPS), ("uniform", set()), ("baked", set())])
-def test_who_has_loops(context: Context, weights: str, layers: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shaders_with_loops_by_weights_mode(
+    context: Context, weights: str, layers: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     bundle = make_bundle(network(1), weights)
     programs = {program.name: bundle.members[program.fragment] for program in bundle.manifest.programs}
     assert {draw.layer for draw in bundle.manifest.passes if b"#define HAS_LOOP" in programs[draw.program]} == layers
@@ -97,7 +106,7 @@ def test_who_has_loops(context: Context, weights: str, layers: set[str], monkeyp
 
 
 @pytest.mark.parametrize("renderer, expected", [("llvmpipe (LLVM 15.0.6, 256 bits)", True), ("VC4 V3D 2.1", False)])
-def test_llvmpipe_alone_wants_rolled_fetches(renderer: str, expected: bool) -> None:
+def test_only_llvmpipe_has_rolled_fetches(renderer: str, expected: bool) -> None:
     assert is_llvmpipe(renderer) == expected
 
 
@@ -110,7 +119,9 @@ def test_llvmpipe_alone_wants_rolled_fetches(renderer: str, expected: bool) -> N
         ("Mesa", "llvmpipe (LLVM 15.0.6, 256 bits)", True),
     ],
 )
-def test_who_is_told(vendor: str, renderer: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_lines_of_each_vendor(
+    vendor: str, renderer: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Context() as context:
         text, message = context.gl.text, {GL.GL_VENDOR: vendor, GL.GL_RENDERER: renderer}
         monkeypatch.setattr(context.gl, "text", lambda name: message.get(name) or text(name))
@@ -125,3 +136,216 @@ def test_fetches_that_wait_are_in_no_loop(context: Context) -> None:
         driver_of(driver).__dict__["ordered_fetches"] = True
         assert "ROLLED" not in driver_of(driver).device_lines
         driver_of(driver).__dict__["ordered_fetches"] = before
+
+
+@pytest.fixture
+def context_of_truncation(context: Context) -> Iterator[Context]:
+    """The context, configured as if its stores did not round to nearest."""
+    before = driver_of(context).rounds_stores
+    driver_of(context).__dict__["rounds_stores"] = True
+    assert driver_of(context).device_lines.startswith(ROUND_STORES)
+    yield context
+    driver_of(context).__dict__["rounds_stores"] = before
+
+
+@pytest.mark.drivers
+def test_every_layer_is_exact_after_rounding(context_of_truncation: Context) -> None:
+    bundle = tiny_bundle()
+    picture = tiny_picture(1)
+    values = dict(reference.layers(bundle, picture))
+    values[bundle.graph.input.name] = picture / 255.0
+    with Session(bundle, context=context_of_truncation, selfcheck=True) as session:
+        for node in bundle.graph.nodes[1:]:
+            inputs = [values[name] for name in node.inputs]
+            difference = np.abs(gpu_steps(session, node.name, inputs) - exact_steps(bundle, node, inputs)).max()
+            assert difference <= TOLERANCE, (node.name, difference)
+
+
+@pytest.mark.drivers
+def test_every_shader_of_a_truncating_driver_rounds(
+    context_of_truncation: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources: list[bytes] = []
+    start = Objects.start_program
+    monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))
+    with Session(tiny_bundle(), context=context_of_truncation):
+        pass
+    assert len(sources) == len(tiny_bundle().manifest.programs)
+    for source in sources:
+        lines = source.decode().splitlines()
+        assert lines[0] == "#version 100"
+        assert "#define ROUND_STORES" in lines
+
+
+def stored_after_frame(session: Session) -> list[bytes]:
+    """Return the output of an image, and the contents of every target afterwards."""
+    output = session.run(tiny_picture(1)).tobytes()
+    targets = (texture.name for texture in session.bundle.manifest.textures if texture.kind == "target")
+    return [output, *(session.read_texture(name).tobytes() for name in targets)]
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("weights", ["uniform", "texture"])
+def test_stored_bytes_do_not_depend_on_blending(context: Context, weights: str) -> None:
+    with Session(tiny_bundle(weights), context=context) as session:
+        session.activate()
+        context.gl.Enable(GL.GL_BLEND)
+        context.gl.BlendFunc(GL.GL_ONE, GL.GL_ZERO)
+        blended = stored_after_frame(session)
+        context.gl.Disable(GL.GL_BLEND)
+        assert stored_after_frame(session) == blended
+        context.owner = None  # else the next user of the context would find this state
+
+
+@pytest.mark.drivers("all")
+def test_only_llvmpipe_blends(context: Context) -> None:
+    with Session(tiny_bundle("uniform"), context=context) as session:
+        context.owner = None  # as after another user of the context
+        with context.gl.counting() as calls:
+            session.activate()
+    assert calls["glEnable"] == calls["glBlendFunc"] == is_llvmpipe(context.gl.text(GL.GL_RENDERER))
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize(
+    "renderer, twice",
+    [("llvmpipe (LLVM 15.0.6, 256 bits)", True), ("softpipe", False), ("VC4 V3D 2.1", False), ("NVIDIA H200", False)],
+)
+def test_llvmpipe_is_recognised_by_its_renderer(renderer: str, twice: bool) -> None:
+    assert is_llvmpipe(renderer) == twice
+
+
+@pytest.fixture
+def fetching(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
+    """The context, configured as for llvmpipe."""
+    if EXTENSION not in context.gl.text(GL.GL_EXTENSIONS).split():
+        pytest.skip(f"this driver has no {EXTENSION}")
+    monkeypatch.setitem(driver_of(context).__dict__, "fetches_uniforms", True)
+    yield context
+
+
+@pytest.fixture
+def plain(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
+    """The context, configured as for another driver than llvmpipe."""
+    monkeypatch.setitem(driver_of(context).__dict__, "fetches_uniforms", False)
+    yield context
+
+
+def arrays_set(session: Session) -> int:
+    """Return the number of arrays set by a frame."""
+    return Counter(function.__name__ for function, _ in session.frame)["glUniform4fv"]
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("weights", ["uniform", "texture", "auto"])
+def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = make_bundle(network(4), weights, memory="naive")
+    picture = np.random.default_rng(5).integers(0, 256, (17, 17, 3), np.uint8)
+    monkeypatch.setattr(joined_uniforms, "joined", lambda bundle: bundle)
+    stored: list[dict[str, bytes]] = []
+    calls = []
+    for fetches in (False, True):
+        monkeypatch.setitem(driver_of(context).__dict__, "fetches_uniforms", fetches)
+        with Session(bundle, context=context) as session:
+            stored.append({name: output.tobytes() for name, output in session.layers(picture)})
+            calls.append(len(session.frame))
+    assert stored[0] == stored[1]
+    assert calls[0] == calls[1]
+    assert len(stored[0]) >= len(drawn_nodes(bundle))
+
+
+@pytest.mark.drivers("all")
+def test_joined_uniforms(plain: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(driver_of(plain).__dict__, "ordered_fetches", True)
+    bundle = make_bundle(network(4), "uniform", memory="naive")
+    picture = np.random.default_rng(5).integers(0, 256, (17, 17, 3), np.uint8)
+    stored, calls, join = [], [], joined_uniforms.joined
+    for form in (lambda bundle: bundle, join):
+        monkeypatch.setattr(joined_uniforms, "joined", form)
+        with Session(bundle, context=plain, cache=False) as session:
+            stored.append({name: output.tobytes() for name, output in session.layers(picture)})
+            calls.append(Counter(function.__name__ for function, _ in session.frame))
+    uniforms = [sum(count for name, count in counts.items() if "Uniform" in name) for counts in calls]
+    assert stored[0] == stored[1]
+    assert uniforms[1] < uniforms[0]
+    assert calls[0]["glDrawArrays"] == calls[1]["glDrawArrays"]
+
+
+def test_layers_in_other_patterns_share_a_program(fetching: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = bundles.read(ROOT / "models/grocery-x22-385.glslnn")
+    picture = np.random.default_rng(6).integers(0, 256, (385, 385, 3), np.uint8)
+    stored, started = [], []
+    start = Objects.start_program
+    monkeypatch.setattr(Objects, "start_program", lambda self, *texts: started.append(texts) or start(self, *texts))
+    counts = []
+    for merge in (lambda bundle: bundle, own_coordinates.merged):
+        monkeypatch.setattr(own_coordinates, "merged", merge)
+        with Session(bundle, context=fetching, cache=False) as session:
+            stored.append({name: output.tobytes() for name, output in session.layers(picture)})
+        counts.append(len(started))
+    assert counts == [11, 11 + 10]
+    assert stored[0] == stored[1]
+
+
+@pytest.mark.drivers("all")
+def test_no_array_is_set(fetching: Context) -> None:
+    with Session(tiny_bundle("uniform"), context=fetching, selfcheck=True) as session:
+        assert arrays_set(session) == 0
+
+
+@pytest.mark.drivers("all")
+def test_other_drivers_set_uniforms(plain: Context) -> None:
+    with Session(tiny_bundle("uniform"), context=plain) as session:
+        assert arrays_set(session) == 50
+
+
+@pytest.mark.drivers("all")
+def test_drivers_without_float_textures_set_uniforms(fetching: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = fetching.gl.text
+    monkeypatch.setattr(fetching.gl, "text", lambda name: text(name).replace(EXTENSION, ""))
+    with Session(tiny_bundle("uniform"), context=fetching, selfcheck=True, cache=False) as session:
+        assert arrays_set(session) == 50
+
+
+@pytest.mark.drivers("all")
+@pytest.mark.parametrize("left, arrays", [(0, 50), (1, 0)])
+def test_floats_need_a_texture_unit_that_no_pass_uses(
+    fetching: Context, monkeypatch: pytest.MonkeyPatch, left: int, arrays: int
+) -> None:
+    units = max(len(program.samplers) for program in tiny_bundle("uniform").manifest.programs) + left
+    integer = fetching.gl.integer
+    monkeypatch.setattr(
+        fetching.gl, "integer", lambda name: units if name == GL.GL_MAX_TEXTURE_IMAGE_UNITS else integer(name)
+    )
+    with Session(tiny_bundle("uniform"), context=fetching, selfcheck=True, cache=False) as session:
+        assert arrays_set(session) == arrays
+
+
+@pytest.mark.drivers("all")
+def test_sessions_of_one_context_have_separate_textures_of_floats(fetching: Context) -> None:
+    first, second = make_bundle(network(4), "uniform"), make_bundle(network(6), "uniform")
+    picture = np.random.default_rng(7).integers(0, 256, (17, 17, 3), np.uint8)
+    with Session(first, context=fetching) as session:
+        alone = session.run(picture)
+    with Session(first, context=fetching) as session:
+        with Session(second, context=fetching) as two:
+            assert not np.array_equal(two.run(picture), alone)
+            np.testing.assert_array_equal(session.run(picture), alone)
+            assert not np.array_equal(two.run(picture), alone)
+        np.testing.assert_array_equal(session.run(picture), alone)
+
+
+@pytest.mark.drivers("all")
+def test_the_texture_of_floats_stays_bound(fetching: Context) -> None:
+    """The texture stays bound while a session scales images, accesses layers, and has several pending frames."""
+    photograph = np.random.default_rng(8).integers(0, 256, (40, 30, 3), np.uint8)
+    with Session(tiny_bundle("uniform"), context=fetching) as session:
+        expected = session.run(tiny_picture(1))
+        scaled = session.run(photograph)
+        frames = [session.run_async(picture) for picture in (tiny_picture(1), photograph, tiny_picture(1))]
+        np.testing.assert_array_equal(frames[0].result(), expected)
+        np.testing.assert_array_equal(frames[1].result(), scaled)
+        np.testing.assert_array_equal(frames[2].result(), expected)
+        session.selfcheck()
+        np.testing.assert_array_equal(session.run(tiny_picture(1)), expected)

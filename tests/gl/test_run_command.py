@@ -14,8 +14,8 @@ import pytest
 from command_line import Capture, refused
 from image_models import SIZE
 from numpy.typing import NDArray
-from pictures_made import noise, saved
 from PIL import Image
+from preprocessing_images import noise, saved
 from several import several_bundle, several_inputs
 from tiny import LABELS, tiny_picture, write_tiny
 
@@ -56,7 +56,7 @@ def pixels(path: Path) -> NDArray[np.uint8]:
     ],
     ids=["same-size", "ranges", "doubled", "halved", "grey"],
 )
-def test_the_picture_is_what_the_session_computes(
+def test_the_image_file_equals_the_session_output(
     bundle: Bundle, picture: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     run(image_models.written(bundle, tmp_path), picture, "-o", tmp_path / "out.png")
@@ -116,14 +116,14 @@ def test_a_whole_picture_is_upright_and_in_srgb(tmp_path: Path) -> None:
     np.testing.assert_array_equal(pixels(tmp_path / "turned.bmp"), pixels(tmp_path / "plain.bmp"))
 
 
-def test_the_function_is_what_the_command_does(picture: Path, tmp_path: Path) -> None:
+def test_run_whole_equals_the_command(picture: Path, tmp_path: Path) -> None:
     bundle = image_models.filtered()
     run(image_models.written(bundle, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.png")
     run(image_models.written(bundle, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.npy")
     seen = []
     with Session(bundle) as session:
         result = images.run_whole(
-            session, picture, overlap=3, watch=lambda tiles, what: seen.append((len(tiles), what)) or tiles
+            session, picture, overlap=3, watch=lambda tiles, message: seen.append((len(tiles), message)) or tiles
         )
     np.testing.assert_array_equal(pixels(tmp_path / "out.png"), result)
     np.testing.assert_array_equal(images.to_picture(np.load(tmp_path / "out.npy"), bundle), result)
@@ -178,7 +178,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
         (None, ["--whole"], "only a model that returns an image runs on tiles (--whole); this one returns a vector"),
     ],
 )
-def test_refusals(
+def test_invalid_options_are_refused(
     network: Bundle | None,
     options: list[str],
     message: str,
@@ -448,4 +448,4 @@ def test_commands_that_need_one_picture(
 ) -> None:
     words = [{"PICTURE": str(two_inputs_picture), "MODEL": str(several)}.get(word, word) for word in command]
     message = refused(capsys, words)
-    assert "inputs are 'image' (picture), 'numbers' (numbers); this needs a model with one image" in message
+    assert "inputs are 'image' (picture), 'numbers' (numbers); this needs a model whose only" in message

@@ -43,7 +43,7 @@ DRAWING: dict[str, tuple[str, ...]] = {
 }
 """Arguments of each command that draws a file in this process."""
 
-OTHER = {
+COMMANDS_WITHOUT_DRAWING = {
     **dict.fromkeys(("calibrate", "export", "labels", "deploy"), "reads files, and draws nothing"),
     **dict.fromkeys(("collect", "completion", "get", "info", "manual"), "opens no file of a model"),
     "vc4": "draws in processes of its own, which are restricted: tests/vc4/test_measure.py",
@@ -51,8 +51,8 @@ OTHER = {
 
 
 def test_each_command_has_a_sandbox_mode() -> None:
-    assert {*DRAWING, *OTHER} == set(cli.COMMANDS)
-    assert not DRAWING.keys() & OTHER.keys()
+    assert {*DRAWING, *COMMANDS_WITHOUT_DRAWING} == set(cli.COMMANDS)
+    assert not DRAWING.keys() & COMMANDS_WITHOUT_DRAWING.keys()
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_closing_frees_every_gl_object(bundle: Bundle) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_a_failed_start_frees_everything_too(context: Context, bundle: Bundle) -> None:
+def test_a_failed_start_frees_its_gl_objects(context: Context, bundle: Bundle) -> None:
     broken = dict(bundle.members)
     fragment = bundle.manifest.programs[-1].fragment
     broken[fragment] = b"void main() { nonsense; }\n"
@@ -185,7 +185,7 @@ def test_statistics_count_the_frame(context: Context, bundle: Bundle) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_a_model_that_makes_images_is_no_classifier(context: Context) -> None:
+def test_a_model_with_images_as_outputs_is_refused_as_classifier(context: Context) -> None:
     rng = np.random.default_rng(0)
     image = make_bundle(Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 3)), "c"))
     with pytest.raises(InputError, match="is not a classifier: none of its outputs has classes; use glsl-infer run"):
@@ -208,8 +208,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     new = file.op("MatMul", [x, file.constant(np.full((512, 8), 1.0 / 512))], (1, 8))
     total = file.op("Add", [new, memory], (1, 8))
     half = file.op("Mul", [total, file.constant(0.5)], (1, 8))
-    again = file.op("Reshape", [half, file.constant([2, 1, 4], "int64")], (2, 1, 4))
-    for name, tensor in (("output", file.op("ReduceMean", [total], (1, 1), axes=[1])), ("stateN", again)):
+    reshaped = file.op("Reshape", [half, file.constant([2, 1, 4], "int64")], (2, 1, 4))
+    for name, tensor in (("output", file.op("ReduceMean", [total], (1, 1), axes=[1])), ("stateN", reshaped)):
         file.nodes.append(onnx_networks.helper.make_node("Identity", [tensor], [name]))
         file.outputs.append(onnx_networks.onnx.ValueInfoProto(name=name))
     folder = tmp_path_factory.mktemp("state")
@@ -321,7 +321,7 @@ def test_a_bad_file_leaves_no_context(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(opening, "Context", ObservedContext)
     (tmp_path / "bad.glslnn").write_bytes(b"no zip")
     with pytest.raises(BundleError, match="not a glsl-infer model"):
-        opening.read_beside(tmp_path / "bad.glslnn", "auto", Stopwatch())
+        opening.read_with_context(tmp_path / "bad.glslnn", "auto", Stopwatch())
     assert len(contexts) == 1
     with pytest.raises(ContextError, match="is closed"):
         contexts[0].make_current()

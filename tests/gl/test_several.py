@@ -10,7 +10,6 @@ import pytest
 from graphs import conv_node, dense_node, pool_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from pairwise import each_of
-from random_ends import random_ends
 from several import SEVERAL, several_bundle, several_inputs
 
 from glsl_infer import Classifier, TexturePicture, ops
@@ -24,12 +23,110 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.graph.host_steps import ARGMAX, HostStep
+from glsl_infer.graph.picture import FITS
 from glsl_infer.lowering.target import Target
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program.layout import SixteenBitMap
 from glsl_infer.program.texels import in_steps
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.session import Session
+
+
+def random_ends(seed: int) -> Graph:
+    """Return a network of one to three images, maps and vectors, with one to four outputs."""
+    rng = np.random.default_rng(seed)
+    height, width = (int(rng.integers(5, 15)) for _ in range(2))
+    nodes: list[Node] = []
+    maps: list[tuple[str, int]] = []
+    vectors: list[tuple[str, int]] = []
+    for index in range(int(rng.integers(1, 4))):
+        _input(rng, index, nodes, maps, vectors, height, width)
+    if not maps:
+        channels = int(rng.choice([1, 3]))
+        nodes.append(Node("shown", "input", (), {"shape": (height, width, channels)}))
+        maps.append(("shown", channels))
+    trunk = []
+    for index, (name, channels) in enumerate(maps):
+        filters = int(rng.integers(1, 10))
+        around = (1, 1, 1, 1)
+        nodes.append(
+            conv_node(rng, f"conv{index}", (name,), channels, filters, kernel=(3, 3), padding=around, strides=(2, 2))
+        )
+        trunk.append((f"conv{index}", filters))
+    joined, channels = trunk[0]
+    if len(trunk) > 1:
+        nodes.append(Node("joined", "concat", tuple(name for name, _ in trunk)))
+        joined, channels = "joined", sum(count for _, count in trunk)
+    nodes.append(pool_node("pool", joined))
+    vectors.append(("pool", channels))
+    vector, length = vectors[0]
+    if len(vectors) > 1:
+        nodes.append(Node("all", "concat", tuple(name for name, _ in vectors)))
+        vector, length = "all", sum(count for _, count in vectors)
+    return Graph(f"random{seed}", nodes, _outputs(rng, nodes, joined, channels, vector, length))
+
+
+def _input(
+    rng: np.random.Generator,
+    index: int,
+    nodes: list[Node],
+    maps: list[tuple[str, int]],
+    vectors: list[tuple[str, int]],
+    height: int,
+    width: int,
+) -> None:
+    """Add an input of a random kind."""
+    name, kind = f"in{index}", int(rng.integers(3))
+    if kind == 0:
+        channels, fit = int(rng.choice([1, 3, 4])), str(rng.choice(list(FITS)))
+        ranged = {"scales": (2.0,), "zeros": (127.5,)} if channels != 4 and rng.random() < 0.5 else {}
+        nodes.append(Node(name, "input", (), {"shape": (height, width, channels), "fit": fit, **ranged}))
+        maps.append((name, channels))
+    elif kind == 1:
+        channels = int(rng.integers(1, 9))
+        attrs = {
+            "shape": (height, width, channels),
+            "fit": None,
+            "scales": (1.5,),
+            "zeros": (float(rng.integers(256)),),
+        }
+        nodes.append(Node(name, "input", (), attrs))
+        maps.append((name, channels))
+    else:
+        length = int(rng.integers(1, 12))
+        nodes.append(Node(name, "input_fixed", (), {"shape": (length,), "low": -3.0, "high": 2.0}))
+        vectors.append((name, length))
+
+
+def _outputs(
+    rng: np.random.Generator, nodes: list[Node], joined: str, channels: int, vector: str, length: int
+) -> list[GraphOutput]:
+    """Add the heads, and return the outputs."""
+    outputs: list[GraphOutput] = []
+    if rng.random() < 0.6:
+        nodes.append(conv_node(rng, "mask", (joined,), channels, int(rng.integers(2, 7))))
+        outputs.append(GraphOutput("mask", ("mask",), (HostStep("argmax"),)))
+    if rng.random() < 0.6:
+        nodes += [conv_node(rng, f"rows{index}", (joined,), channels, 6 + 3 * index) for index in range(2)]
+        steps = (HostStep("rows", 3), HostStep("concatenate"), HostStep("sigmoid"))
+        outputs.append(GraphOutput("rows", ("rows0", "rows1"), steps))
+    if rng.random() < 0.6:
+        nodes.append(dense_node(rng, "vector", vector, length, 5))
+        outputs.append(GraphOutput("vector", ("vector",), (HostStep("l2-normalize"),)))
+    if not outputs or rng.random() < 0.5:
+        nodes.append(dense_node(rng, "first", vector, length, 7, activation="relu"))
+        nodes.append(dense_node(rng, "second", vector, length, 7))
+        nodes.append(Node("summed", "add", ("first", "second"), {"activation": "relu"}))
+        nodes.append(Node("likely", "softmax", ("summed",)))
+        outputs.append(GraphOutput("likely", ("likely",)))
+    # A layer that no output reads would be drawn in vain, and an input must have a reader.
+    read = {layer for output in outputs for layer in output.layers}
+    for node in reversed(nodes):
+        if node.name in read:
+            read.update(node.inputs)
+    nodes[:] = [node for node in nodes if node.name in read]
+    return outputs
+
 
 NAMES = ("several", "alpha", "numbers")
 OFF = 2
@@ -67,8 +164,6 @@ def close(left: np.ndarray, right: np.ndarray) -> None:
 
 
 # Running -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.drivers("all")
 @each_of(("layout", ["atlas", "planar"]), ("name", NAMES))
 def test_outputs_have_their_shapes(context: Context, name: str, layout: str) -> None:
@@ -91,7 +186,7 @@ def test_outputs_are_near_those_of_the_reference(sessions: dict[str, Session]) -
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("name", NAMES)
-def test_pending_frames_share_nothing(sessions: dict[str, Session], name: str) -> None:
+def test_pending_frames_keep_their_own_inputs(sessions: dict[str, Session], name: str) -> None:
     session, frames = sessions[name], [inputs(name, seed) for seed in range(4)]
     alone = [session.run(frame) for frame in frames]
     assert any(not np.array_equal(alone[0][output], alone[1][output]) for output in alone[0])
@@ -119,8 +214,6 @@ def test_statistics_count_textures_of_all_inputs(sessions: dict[str, Session]) -
 
 
 # Values --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.drivers("all")
 def test_numbers_of_any_type_are_clipped(sessions: dict[str, Session]) -> None:
     session, values = sessions["numbers"], inputs("numbers")
@@ -174,7 +267,6 @@ def test_names_are_needed(sessions: dict[str, Session]) -> None:
 
 
 # Images --------------------------------------------------------------------------------------------
-
 SIZES = [(144, 256), (300, 300), (100, 640), (77, 31), (1, 1), (143, 257), (600, 90)]
 
 
@@ -240,8 +332,6 @@ def test_grey_pictures_with_and_without_a_third_axis(sessions: dict[str, Session
 
 
 # Classes -------------------------------------------------------------------------------------------
-
-
 def tagger(*steps: HostStep) -> Bundle:
     """Return a network with a letterboxed grey input, classes after some host steps, and a map as second output."""
     rng = np.random.default_rng(3)
@@ -278,7 +368,7 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
     ("name", "message"),
     [("several", "inputs are 'image' .picture., 'numbers' .numbers."), ("alpha", "is not a classifier")],
 )
-def test_models_without_image_or_classes_are_no_classifiers(context: Context, name: str, message: str) -> None:
+def test_models_without_image_or_classes_are_refused_as_classifiers(context: Context, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Classifier(several_bundle(name), context=context)
 
@@ -289,19 +379,19 @@ def check(context: Context, bundle: Bundle, seed: int) -> None:
     expected = dict(reference.layers(bundle, values))
     with Session(bundle, context=context, selfcheck=True) as session:
         for name, numbers in session.layers(values):
-            off = np.abs(in_steps(numbers, bundle.values[name]) - in_steps(expected[name], bundle.values[name]))
+            error = np.abs(in_steps(numbers, bundle.values[name]) - in_steps(expected[name], bundle.values[name]))
             # A tie that goes the other way in a layer can change the following layers by a step or two.
             few = (
                 0.3 if isinstance(bundle.values[name], SixteenBitMap) else 0.02
             )  # 256 times finer steps show float errors
-            assert off.max() < 3.01 and (off > 0.01).mean() < few, name
+            assert error.max() < 3.01 and (error > 0.01).mean() < few, name
         results = session.run(values)
         for node in bundle.graph.nodes:
             if not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator):
                 inputs = stored_inputs(bundle, node.name, np.random.default_rng(seed))
                 allowed = TOLERANCE + 2.0 * isinstance(
                     bundle.values[node.name], SixteenBitMap
-                )  # see test_sixteen_bit_maps.py
+                )  # see test_statistics.py
                 assert layer_error(session, node.name, inputs) <= allowed, node.name
     reference_output = reference.run(bundle, values)
     assert list(results) == list(reference_output)

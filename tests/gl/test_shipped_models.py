@@ -132,15 +132,15 @@ def test_photographs(session: Session, path: Path) -> None:
     numbers = session.run(small)
     result = images.to_picture(numbers, session.bundle)
     exact = images.to_picture(reference.run(session.bundle, small), session.bundle)
-    off = np.abs(result.astype(int) - exact)
-    assert off.max() <= 2
-    assert np.count_nonzero(off) < 0.005 * off.size
+    difference = np.abs(result.astype(int) - exact)
+    assert difference.max() <= 2
+    assert np.count_nonzero(difference) < 0.005 * difference.size
     bicubic = np.asarray(Image.fromarray(small).resize((192, 192), Image.Resampling.BICUBIC))
     assert error(result, sharp) < 0.95 * error(bicubic, sharp)
 
 
 @pytest.mark.drivers("all")
-def test_it_looks_no_further_than_the_usual_overlap(session: Session) -> None:
+def test_the_default_overlap_covers_the_receptive_field(session: Session) -> None:
     picture = preprocess.load(SHARP_PHOTOGRAPHS[0], 110)[:96]
     usual = images.run_whole(session, picture)
     assert usual.shape == (192, 220, 3)

@@ -18,7 +18,7 @@ from command_line import Capture, refused
 from PIL import Image
 from red_squares import folder_of_tasks, picture
 from screen import virtual_screen
-from task_cases import WRONG
+from task_cases import WRONG_TASKS
 from tiny import write_tiny
 
 from glsl_infer.cli import main
@@ -54,23 +54,23 @@ def test_boxes_and_points_are_pixels_of_a_letterboxed_picture(detector: Detector
     # 64 x 32 pixels in 32 x 32: half the size, with 8 black rows above and below.
     detections = detector(picture(64, 32, (12, 12, 8), (52, 20, 8)))
     assert len(detections) == 2
-    for thing, middle in zip(sorted(detections, key=lambda thing: thing.box), ((12, 12), (52, 20))):
-        assert thing.score > 0.99
-        assert thing.box == pytest.approx((middle[0] - 4, middle[1] - 4, middle[0] + 4, middle[1] + 4), abs=0.3)
-        assert thing.points == pytest.approx(
+    for detection, middle in zip(sorted(detections, key=lambda detection: detection.box), ((12, 12), (52, 20))):
+        assert detection.score > 0.99
+        assert detection.box == pytest.approx((middle[0] - 4, middle[1] - 4, middle[0] + 4, middle[1] + 4), abs=0.3)
+        assert detection.points == pytest.approx(
             np.array([[middle[0] - 4, middle[1]], [middle[0] + 4, middle[1]]]), abs=0.3
         )
     assert detections.as_json()["found"][0]["points"].keys() == {"left", "right"}
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 400), (400, 1), (33, 7)])
-def test_pictures_of_any_size_without_anything(detector: Detector, size: tuple[int, int]) -> None:
+def test_empty_images_of_any_size_have_no_detections(detector: Detector, size: tuple[int, int]) -> None:
     detections = detector(np.zeros((size[1], size[0], 3), np.uint8))
     assert not detections and detections.size == size
     assert detections.draw(Image.new("RGB", size)).size == size
 
 
-def test_small_things_are_found_in_parts_of_the_picture(folder: Path, context: Context, detector: Detector) -> None:
+def test_small_objects_are_found_in_parts_of_the_image(folder: Path, context: Context, detector: Detector) -> None:
     # Each of 3 x 3 parts is 128 wide, so a cell of the network is 16 pixels; for the entire image it is 40.
     middles = [(24, 24), (120, 56), (296, 296), (152, 296), (184, 184)]
     pixels = picture(320, 320, *((x, y, 16) for x, y in middles))
@@ -91,30 +91,30 @@ def test_a_detection_in_every_cell_is_drawn(detector: Detector) -> None:
     assert detections.draw(picture(32, 32)).size == (32, 32)
 
 
-def test_things_at_the_edge_and_beyond_it(detector: Detector, sides: Landmarker) -> None:
+def test_objects_at_the_edge_and_beyond(detector: Detector, sides: Landmarker) -> None:
     # Half of each square is outside. The visible half is found, its box and crop extend beyond the edge, and both are
     # drawn.
     pixels = picture(128, 128, (0, 48, 32), (128, 80, 32), (64, 0, 32))
     detections = detector(pixels)
-    assert len(detections) == 6 and all(thing.score > 0.99 for thing in detections)  # two cells of each
-    assert min(thing.box[0] for thing in detections) == pytest.approx(0, abs=1)
+    assert len(detections) == 6 and all(detection.score > 0.99 for detection in detections)  # two cells of each
+    assert min(detection.box[0] for detection in detections) == pytest.approx(0, abs=1)
     drawn = sides(pixels)
     assert len(drawn) > 0 and any(item.cut.corners.min() < 0 for item in drawn)
     assert drawn.draw(pixels).size == detections.draw(pixels).size == (128, 128)
     assert all(np.isfinite(item.points).all() for item in sides.follow(pixels))
 
 
-def test_a_drawing_is_a_copy_of_the_picture_that_was_looked_at(detector: Detector) -> None:
+def test_results_are_drawn_on_a_copy_of_the_image(detector: Detector) -> None:
     pixels = picture(128, 128, (40, 40, 16))
     before = pixels.copy()
-    (thing,) = detector(pixels)
-    drawn = np.asarray(thing.draw(pixels))
+    (detection,) = detector(pixels)
+    drawn = np.asarray(detection.draw(pixels))
     assert (pixels == before).all() and (drawn != before).any(axis=2).sum() > 100
     with pytest.raises(InputError, match="128 x 128"):
-        thing.draw(Image.new("RGB", (64, 64)))
+        detection.draw(Image.new("RGB", (64, 64)))
 
 
-def test_landmarks_of_each_thing_are_found_in_a_cut_around_it(sides: Landmarker) -> None:
+def test_landmarks_of_each_object_are_found_in_a_crop_around_it(sides: Landmarker) -> None:
     result = sides(picture(128, 128, (24, 24, 16), (88, 104, 16)))
     assert len(result) == 2
     for item, middle in zip(sorted(result, key=lambda item: item.points[0, 0]), ((24, 24), (88, 104))):
@@ -123,7 +123,7 @@ def test_landmarks_of_each_thing_are_found_in_a_cut_around_it(sides: Landmarker)
         assert item.cut.width == pytest.approx(32, abs=1)
 
 
-def test_a_thing_is_followed_without_the_detector_until_it_is_lost(sides: Landmarker) -> None:
+def test_an_object_is_followed_without_the_detector_until_it_is_lost(sides: Landmarker) -> None:
     # The detector's cells miss a square between them; following it does not.
     frames = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(12)]
     sides_found = [sides.follow(frame) for frame in frames]
@@ -138,7 +138,7 @@ def test_a_thing_is_followed_without_the_detector_until_it_is_lost(sides: Landma
     assert sides.detections == 5
 
 
-def test_no_more_things_than_asked_for(folder: Path, context: Context) -> None:
+def test_no_more_objects_than_requested(folder: Path, context: Context) -> None:
     with Landmarker(folder / "sides.json", context=context, most=1) as landmarker:
         assert len(landmarker(picture(128, 128, (24, 24, 16), (88, 104, 16)))) == 1
     with pytest.raises(InputError, match="most=0"):
@@ -159,8 +159,15 @@ def test_a_mask_cuts_out_and_is_laid_over_backgrounds(folder: Path, context: Con
     assert np.asarray(mask.over(pixels, "blur"))[5, 90].tolist() == [0, 0, 0]
     Image.new("RGB", (7, 500), (0, 200, 0)).save(tmp_path / "ground.png")
     assert np.asarray(mask.over(pixels, tmp_path / "ground.png"))[5, 90].tolist() == [0, 200, 0]
-    with pytest.raises(InputError, match="give blur, a colour"):
-        mask.over(pixels, "no-colour")
+    for background, problem in (
+        ("no-colour", "'no-colour' is not a colour; "),
+        ("gren", "'gren' is not a colour (did you mean green?); "),
+        ("beach.jpg", "beach.jpg: no such file; "),
+        ("photos/beach", "photos/beach: no such file; "),
+    ):
+        with pytest.raises(InputError) as caught:
+            mask.over(pixels, background)
+        assert str(caught.value).startswith(f"{problem}as the background, give blur, a colour")
 
 
 def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:
@@ -173,8 +180,8 @@ def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:
     assert labels.draw(picture(60, 40)).size == (60, 40)
 
 
-@pytest.mark.parametrize(("task", "change", "message"), WRONG)
-def test_what_is_wrong_in_a_task_is_named(
+@pytest.mark.parametrize(("task", "change", "message"), WRONG_TASKS)
+def test_invalid_task_entries_are_named(
     folder: Path, context: Context, tmp_path: Path, task: dict[str, object], change: dict[str, object], message: str
 ) -> None:
     for path in folder.iterdir():
@@ -206,6 +213,10 @@ def test_commands_find_print_and_draw(folder: Path, tmp_path: Path, capsys: Capt
         capsys, [*detect[:1], photo, *detect[1:], "-o", tmp_path / "found.png"]
     )
     assert "give one of" in refused(capsys, ["detect", photo, "--task", "noses"])
+    model = write_tiny(tmp_path)
+    message = refused(capsys, ["detect", photo, model])
+    assert message.startswith(f"error: task 'faces', with the model {model}: no output ")
+    assert "; leave the model out to use that of the task, or give a task for this model" in message
 
 
 @pytest.mark.parametrize(
@@ -254,7 +265,7 @@ def test_an_empty_result_is_printed_and_not_drawn(folder: Path, tmp_path: Path, 
         out.unlink()
 
 
-def test_a_mask_that_the_network_doubts_is_nothing() -> None:
+def test_an_uncertain_mask_is_absent() -> None:
     part = np.zeros((10, 10), np.float32)
     part[2:8, 2:8] = 0.7
     places = ((0.0, 0.0, 10.0, 10.0), (0, 0, 10, 10), (0.3, 0.7), (10, 10))
@@ -266,12 +277,33 @@ def test_a_mask_that_the_network_doubts_is_nothing() -> None:
     assert sure.as_json() == {"score": 0.6667, "share": pytest.approx(sure.share, abs=1e-4), "present": True}
 
 
+def test_a_mask_is_doubted_unless_the_mirrored_image_has_it_too() -> None:
+    part, mirrored = np.zeros((2, 10, 10), np.float32)
+    part[2:8, 2:8] = mirrored[2:8, 2:5] = 1.0
+    places = ((0.0, 0.0, 10.0, 10.0), (0, 0, 10, 10), (0.3, 0.7), (10, 10))
+    mask = Mask(part, *places, both_ways=(part + mirrored) / 2)
+    assert mask.score == 0.5 and mask.present
+    assert mask.share == Mask(part, *places).share
+    mirrored[2, 2:5] = 0.0
+    assert not Mask(part, *places, both_ways=(part + mirrored) / 2).present
+
+
+def test_the_mirrored_image_is_read_for_images_and_not_for_films(folder: Path, context: Context) -> None:
+    with Segmenter(folder / "mask.json", context=context) as segmenter:
+        pixels = picture(128, 96, (30, 40, 32))
+        mask = segmenter(pixels)
+        assert mask.present and mask.both_ways is not None
+        assert np.abs(mask.both_ways - mask.part).max() < 0.1, "it is mirrored back"
+        assert segmenter.follow(pixels).both_ways is None
+        assert segmenter(picture(128, 96)).both_ways is None  # nothing there
+
+
 def film(folder: Path) -> Path:
     """An empty scene, a moving square, and an empty scene; one frame in between is dark."""
     folder.mkdir()
     for index in range(30):
-        there = 5 <= index < 20 and index != 12
-        squares = [(16 + 4 * (index - 5), 16 + 3 * (index - 5), 32)] if there else []
+        is_visible = 5 <= index < 20 and index != 12
+        squares = [(16 + 4 * (index - 5), 16 + 3 * (index - 5), 32)] if is_visible else []
         Image.fromarray(picture(128, 96, *squares)).save(folder / f"{index:02}.png")
     return folder
 
@@ -329,12 +361,12 @@ def test_a_camera_shows_its_frames_to_a_browser(folder: Path, tmp_path: Path) ->
         (["--task", "faces", "--on-appear", "'"], "is not a command"),
     ],
 )
-def test_what_a_camera_cannot_do(words: list[str], message: str, tmp_path: Path, capsys: Capture) -> None:
+def test_invalid_camera_options_are_refused(words: list[str], message: str, tmp_path: Path, capsys: Capture) -> None:
     assert message in refused(capsys, ["camera", "--source", str(film(tmp_path / "film")), *words])
 
 
 @pytest.mark.parametrize("look", [None, "blur", "#0000ff"])
-def test_a_mask_in_a_window_is_what_the_cpu_draws(folder: Path, tmp_path: Path, look: str | None) -> None:
+def test_a_mask_in_a_window_equals_that_of_the_cpu(folder: Path, tmp_path: Path, look: str | None) -> None:
     frames, screenshot = tmp_path / "film", tmp_path / "window.png"
     frames.mkdir()
     pixels = picture(640, 480, (200, 240, 240))
@@ -350,10 +382,10 @@ def test_a_mask_in_a_window_is_what_the_cpu_draws(folder: Path, tmp_path: Path, 
         mask = segmenter(pixels)
         expected = np.asarray(mask.draw(pixels) if look is None else mask.over(pixels, look)).astype(int)
     assert values.shape == expected.shape
-    off = np.abs(values - expected)
-    assert off.mean() < (3 if look == "blur" else 1)  # the blur is a box filter there, and a Gaussian here
+    error = np.abs(values - expected)
+    assert error.mean() < (3 if look == "blur" else 1)  # the blur is a box filter there, and a Gaussian here
     inside, outside = (slice(180, 300), slice(150, 250)), (slice(20, 80), slice(500, 600))
-    assert off[inside].max() <= 3 and off[outside].max() <= 3
+    assert error[inside].max() <= 3 and error[outside].max() <= 3
 
 
 def test_a_task_in_a_window(folder: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from glsl_infer.tasks import FaceMesh, models
 
 PERSON = Path(__file__).resolve().parents[2] / "glsl_infer/tools/get/person.jpg"
 SHOTS = Path(__file__).resolve().parents[2] / "build/screenshots"
-ROOM = 512
+SCENE_SIDE = 512
 
 pytestmark = [
     pytest.mark.skipif(
@@ -39,7 +39,7 @@ def person(side: int = 384) -> Image.Image:
         return image.convert("RGB").resize((side, side), Image.Resampling.LANCZOS)
 
 
-def scene(*placed: tuple[Image.Image, int, int], size: tuple[int, int] = (ROOM, ROOM)) -> Image.Image:
+def scene(*placed: tuple[Image.Image, int, int], size: tuple[int, int] = (SCENE_SIDE, SCENE_SIDE)) -> Image.Image:
     """Return a grey background with images at positions x, y."""
     room = Image.new("RGB", size, (90, 90, 90))
     for image, x, y in placed:
@@ -75,7 +75,10 @@ def test_lying_and_upside_down(mesh: FaceMesh, quarters: int) -> None:
     expected = {1: [nose(mesh)[1], 384 - nose(mesh)[0]], 2: 384 - nose(mesh), 3: [384 - nose(mesh)[1], nose(mesh)[0]]}
     (face,) = mesh(turned)
     assert np.linalg.norm(face.points[1, :2] - expected[quarters]) < 12
-    score, without_turning = mesh.detector(turned)[0].score, [thing.score for thing in mesh.detector.follow(turned)]
+    score, without_turning = (
+        mesh.detector(turned)[0].score,
+        [detection.score for detection in mesh.detector.follow(turned)],
+    )
     # A face turned by 90 degrees may be clear enough as it is. Upside down, a mouth scores as eyes do, but less than
     # the turned face.
     assert score > max([0.0, *without_turning]) if quarters == 2 else score >= max([0.0, *without_turning])
@@ -87,9 +90,9 @@ def test_fifty_faces(mesh: FaceMesh) -> None:
     middle = nose(mesh) * 72 / 384
     places = [(72 * (k % 10), 72 * (k // 10)) for k in range(50)]
     crowd = scene(*((small, x, y) for x, y in places), size=(720, 360))
-    for thing in mesh.detector(crowd):
-        away = np.linalg.norm(np.array(places) + middle - thing.points[2], axis=1)
-        assert away.min() < 12
+    for detection in mesh.detector(crowd):
+        distances = np.linalg.norm(np.array(places) + middle - detection.points[2], axis=1)
+        assert distances.min() < 12
     assert len(mesh(crowd)) <= 2
 
 

@@ -35,7 +35,7 @@ def write_photographs(folder: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_from_folders_to_a_file(
+def test_training_from_folders_writes_a_bundle(
     context: Context, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_photographs(tmp_path / "photos")

@@ -58,12 +58,12 @@ def expected(pixels: np.ndarray, cut: Cut) -> np.ndarray:
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("cut", CUTS, ids=lambda cut: f"{cut.width}x{cut.height}")
-def test_a_cut_is_what_numpy_makes(context: Context, session: Session, cut: Cut) -> None:
+def test_a_crop_equals_numpy(context: Context, session: Session, cut: Cut) -> None:
     pixels = photograph(120, 100)
     with Objects(context.gl) as objects:
         session.run(cut.of(upload(context, objects, pixels)))
-        off = np.abs(inside(session)[..., :3] - expected(pixels, cut))
-    assert off.max() < 2 and off.mean() < 0.6
+        error = np.abs(inside(session)[..., :3] - expected(pixels, cut))
+    assert error.max() < 2 and error.mean() < 0.6
     assert (inside(session)[..., 3] == 255).all()
 
 
@@ -88,8 +88,8 @@ def test_rotated_regions_are_near_those_of_the_cpu(context: Context, session: Se
     for cut in (Cut(160, 120, 100, 100, 0.3), Cut(100, 100, 40, 40, -0.2)):
         with Objects(context.gl) as objects:
             session.run(cut.of(upload(context, objects, smooth)))
-            off = np.abs(inside(session)[..., :3].astype(int) - cuts.pixels_of(smooth, cut, SIZE, SIZE))
-        assert off.max() <= 3
+            error = np.abs(inside(session)[..., :3].astype(int) - cuts.pixels_of(smooth, cut, SIZE, SIZE))
+        assert error.max() <= 3
 
 
 @pytest.mark.drivers("all")
@@ -105,7 +105,7 @@ def test_a_cut_of_a_colour_picture_is_grey_for_a_grey_input(context: Context) ->
 
 
 @pytest.mark.drivers("all")
-def test_what_is_no_rectangle(context: Context, session: Session) -> None:
+def test_infinite_and_nan_corners_are_refused(context: Context, session: Session) -> None:
     with Objects(context.gl) as objects:
         texture = upload(context, objects, photograph(30, 20))
         with pytest.raises(ImageError, match="give finite numbers"):

@@ -24,7 +24,7 @@ from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.drivers("all")
 
-MANY = 50
+SESSIONS = 50
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ def use(session: Session) -> None:
 
 def test_sessions_on_one_context_leave_no_gl_object(context: Context) -> None:
     counts = set()
-    for _ in range(MANY):
+    for _ in range(SESSIONS):
         session = Session(tiny.tiny_bundle(), context=context)
         use(session)
         with pytest.warns(ResourceWarning, match="unclosed session of tiny: close it, or use it in a 'with'") as warned:
@@ -83,7 +83,7 @@ print(resident() - before, warned.count(ResourceWarning))
 def test_sessions_with_their_own_contexts_leave_no_memory() -> None:
     here = Path(__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, "-c", MEMORY, str(MANY)],
+        [sys.executable, "-c", MEMORY, str(SESSIONS)],
         env={**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"},
         capture_output=True,
         text=True,
@@ -91,8 +91,8 @@ def test_sessions_with_their_own_contexts_leave_no_memory() -> None:
         check=True,
     )
     grown, warned = map(int, done.stdout.split())
-    assert warned == MANY + 5
-    assert grown < MANY * 1_000_000, f"{grown / MANY:.0f} bytes a session"
+    assert warned == SESSIONS + 5
+    assert grown < SESSIONS * 1_000_000, f"{grown / SESSIONS:.0f} bytes a session"
 
 
 def test_freeing_sessions_does_not_disturb_a_frame_of_another(context: Context) -> None:

@@ -1,7 +1,9 @@
-"""Storage of weights: every mode, rows for pairs of channels, and constants that layers share."""
+"""Storage of weights: every mode, rows for pairs of channels, shared constants, and textures freed while reading."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,12 @@ from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from pairwise import pairs_of
 from random_networks import fine_rounding
 
+from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.shader_check import parse
+from glsl_infer.bundle.streamed import Members
 from glsl_infer.compiler.build import Options, build
+from glsl_infer.errors import BundleError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
@@ -153,8 +158,10 @@ def test_both_halves_are_one_draw(
     monkeypatch.setattr(weight_bytes, "MOST_NOISE", np.inf)
     graph, rng = paired_network(**case), np.random.default_rng(5)
     pictures = [rng.integers(0, 256, graph.by_name["image"].attrs["shape"], np.uint8) for _ in range(3)]
-    which = {"feed": feed, "wide": 16}
-    options = Options(weights="texture", weight_bits="16" if bits == 16 else "auto", precision="8", precision_for=which)
+    bits_by_layer = {"feed": feed, "wide": 16}
+    options = Options(
+        weights="texture", weight_bits="16" if bits == 16 else "auto", precision="8", precision_for=bits_by_layer
+    )
     bundle, _, _ = build(graph, ["a", "b", "c"], options=options, calibration=pictures)
     assert isinstance(bundle.values["wide"], SixteenBitMap)
     drawn = [entry for entry in bundle.manifest.passes if entry.layer == "wide"]
@@ -164,8 +171,8 @@ def test_both_halves_are_one_draw(
     text = bundle.members[program.fragment]
     assert b"vec2 own(" in text and (b"#define LOW_BYTES" in text) == (bits == 16 or case["channels"] == 1)
     with Session(bundle, context=context) as session:
-        off = layer_error(session, "wide", stored_inputs(bundle, "wide", np.random.default_rng(1)))
-    assert off <= TOLERANCE + fine_rounding(bundle, bundle.graph.by_name["wide"])
+        error = layer_error(session, "wide", stored_inputs(bundle, "wide", np.random.default_rng(1)))
+    assert error <= TOLERANCE + fine_rounding(bundle, bundle.graph.by_name["wide"])
 
 
 @pytest.fixture(scope="module")
@@ -230,3 +237,43 @@ def test_one_number_for_all_lanes() -> None:
     assert shared_constants._numbers("vec4(0.5)") == (0.5,) * 4
     assert shared_constants._numbers("vec3(0.5, -1e-12, 2.0)") == (0.5, -1e-12, 2.0)
     assert shared_constants._numbers("-2.5") == (-2.5,)
+
+
+@pytest.fixture(scope="module")
+def streamed_bundle() -> Bundle:
+    """A bundle with a layer whose weights are in a texture."""
+    rng = np.random.default_rng(0)
+    nodes = [input_node(4), conv_node(rng, "feed", ("image",), 3, 32)]
+    nodes.append(conv_node(rng, "wide", ("feed",), 32, 64))
+    return build(classifier(rng, nodes, 64), "abc", options=Options(weights="texture"), calibration=[])[0]
+
+
+def test_uploaded_weights_are_released_and_read_again(
+    streamed_bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glsl_infer.bundle.streamed.LEAST_STREAMED_BYTES", 1 << 10)
+    monkeypatch.setattr("glsl_infer.runtime.drivers.llvmpipe.drawn.AT_ONCE", 1 << 10)
+    path = tmp_path / "a.glslnn"
+    bundles.write(streamed_bundle, path)
+    whole = sum(map(len, streamed_bundle.members.values()))
+    weights = sum(4 * texture.width * texture.height for texture in streamed_bundle.manifest.textures if texture.member)
+    assert weights > 2_000, "the weights are in a texture"
+    picture = np.random.default_rng(1).integers(0, 256, (4, 4, 3), np.uint8)
+    with Session(streamed_bundle) as in_memory, Session(path) as session:
+        assert np.array_equal(session.run(picture), in_memory.run(picture))
+        members = session.bundle.members
+        assert isinstance(members, Members) and not isinstance(in_memory.bundle.members, Members)
+        assert whole - weights <= members.loaded < whole - 2_000
+        assert session.bundle.members == streamed_bundle.members
+        session.selfcheck()
+        path.unlink()
+        with pytest.raises(BundleError, match=r"a\.glslnn"):
+            dict(members)
+        other = {
+            name: bytes(reversed(data)) if name.endswith(".rgba") else data
+            for name, data in streamed_bundle.members.items()
+        }
+        bundles.write(replace(streamed_bundle, members=other), path)
+        with pytest.raises(BundleError, match="open the model again"):
+            dict(members)
+        assert np.array_equal(session.run(picture), in_memory.run(picture)), "the GPU has its own"

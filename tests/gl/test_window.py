@@ -59,7 +59,7 @@ def box_of(pixels: np.ndarray, colour: tuple[int, int, int]) -> tuple[int, int, 
     return int(columns.min()), int(rows.min()), int(columns.max()) + 1, int(rows.max()) + 1
 
 
-def test_it_shows_the_picture_upright_and_in_the_middle(window: PictureWindow) -> None:
+def test_the_image_is_upright_and_centred(window: PictureWindow) -> None:
     window.show(quarters(300, 200), [], "quarters")
     pixels = shot(window)
     assert pixels.shape == (480, 640, 3)

@@ -29,8 +29,8 @@ def sound() -> bytes:
     shape = file.op("Shape", [y], (4,))
     rows = file.op("Reshape", [file.transpose(file.pad(y, [0, 0, 1, 1, 0, 0, 1, 1]), (0, 2, 3, 1)),
                                file.constant([1, -1, 2], "int64")], (1, 160, 2))  # fmt: skip
-    again = file.op("Expand", [file.op("GlobalAveragePool", [y], (1, 4, 1, 1)), shape], MAP)
-    for name in (rows, file.op("Concat", [again, y], (1, 8, 8, 6), axis=1)):
+    expanded = file.op("Expand", [file.op("GlobalAveragePool", [y], (1, 4, 1, 1)), shape], MAP)
+    for name in (rows, file.op("Concat", [expanded, y], (1, 8, 8, 6), axis=1)):
         file.output(name)
     return file.model().SerializeToString()
 
@@ -89,63 +89,63 @@ def test_changed_numbers(seed: int, tmp_path: Path) -> None:
         refused_or_read(model.SerializeToString(), tmp_path)
 
 
-def harmful(what: str) -> Any:
+def harmful(fault: str) -> Any:
     file = File(1, 17)
     x = file.input((1, 4, 8, 6))
     y = x
-    if what == "reads itself":
+    if fault == "reads itself":
         file.nodes.append(helper.make_node("Add", [x, "y"], ["y"]))
         y = "y"
-    elif what == "a circle":
+    elif fault == "a circle":
         file.nodes += [helper.make_node("Add", [x, "z"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
         y = "y"
-    elif what == "made twice":
+    elif fault == "made twice":
         file.nodes += [helper.make_node(kind, [x], ["y"]) for kind in ("Relu", "Tanh")]
         y = "y"
-    elif what == "many operators":
+    elif fault == "many operators":
         for _ in range(20_000):
             y = file.op("Relu", [y], (1, 4, 8, 6))
-    elif what == "huge by shape":
+    elif fault == "huge by shape":
         y = file.op("Add", [x, file.op("ConstantOfShape", [file.constant([2**15] * 4, "int64")], MAP)], MAP)
-    elif what == "huge by broadcast":
+    elif fault == "huge by broadcast":
         parts = [file.constant(np.zeros(shape)) for shape in ((100_000, 1), (1, 100_000))]
         y = file.op("Mul", [x, file.op("Add", parts, (4,))], MAP)
-    elif what == "huge range":
+    elif fault == "huge range":
         y = file.op("Add", [x, file.op("Range", [file.constant(n, "int64") for n in (0, 2**40, 1)], (4,))], MAP)
-    elif what == "huge by tiles":
+    elif fault == "huge by tiles":
         y = file.op("Tile", [x, file.constant([1, 1, 2**20, 2**20], "int64")], MAP)
-    elif what == "huge by padding":
+    elif fault == "huge by padding":
         y = file.pad(x, [0, 0, 2**30, 0, 0, 0, 0, 2**30])
-    elif what == "huge by resizing":
+    elif fault == "huge by resizing":
         y = file.op("Resize", [x, "", "", file.constant([1, 4, 2**30, 2**30], "int64")], MAP)
-    elif what.startswith("axes by "):
-        many, kind = file.constant([1] * 70, "int64"), what[8:]
+    elif fault.startswith("axes by "):
+        many, kind = file.constant([1] * 70, "int64"), fault[8:]
         inputs = [many] if kind == "ConstantOfShape" else [file.constant(np.ones((1, 1))), many]
         y = file.op("Add", [x, file.op(kind, inputs, (1,))], MAP)
-    elif what == "axes of what is drawn":
+    elif fault == "axes of a drawn map":
         y = file.op("Reshape", [x, file.constant([1] * 69 + [192], "int64")], MAP)
-    elif what == "doubles":
+    elif fault == "doubles":
         y = file.op("Sum", [file.constant(np.zeros(2**16))], (2**16,))
         for _ in range(40):
             y = file.op("Concat", [y, y], (2,), axis=0)
         y = file.op("Add", [x, y], MAP)
-    elif what == "weights without numbers":
+    elif fault == "weights without numbers":
         file.constants.append(TensorProto(name="w", data_type=1, dims=[2**20, 4, 3, 3]))
         y = file.op("Conv", [x, "w"], MAP)
-    elif what == "stride 0":
+    elif fault == "stride 0":
         y = file.op("MaxPool", [x], MAP, kernel_shape=[2, 2], strides=[0, 0])
-    elif what == "a padding that nobody knows":
+    elif fault == "an unknown padding":
         y = file.op("MaxPool", [x], MAP, kernel_shape=[2, 2], auto_pad="SAME")
-    elif what == "no such tensor":
+    elif fault == "no such tensor":
         y = file.op("Relu", ["nowhere"], MAP)
-    elif what == "a loop":
+    elif fault == "a loop":
         body = helper.make_graph([], "body", [], [])
         y = file.op("Loop", [file.constant(10**9, "int64"), "", x], MAP, body=body)
-    elif what == "a scan":
+    elif fault == "a scan":
         inner = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8, 6)) for name in ("a", "b")]
         body = helper.make_graph([helper.make_node("Relu", ["a"], ["b"])], "body", inner[:1], inner[1:])
         y = file.op("Scan", [x], MAP, body=body, num_scan_inputs=1)
-    elif what == "a choice":
+    elif fault == "a choice":
         branch = helper.make_graph(
             [helper.make_node("Relu", [x], ["b"])], "branch", [], [onnx.ValueInfoProto(name="b")]
         )
@@ -154,16 +154,16 @@ def harmful(what: str) -> Any:
             [helper.make_node("ReduceMax", [x], ["c"])], "other", [], [onnx.ValueInfoProto(name="c")]
         )
         y = file.op("If", [bright], MAP, then_branch=branch, else_branch=other)
-    elif what == "another's operator":
+    elif fault == "another's operator":
         y = file.op("Magic", [x], MAP, domain="example.org")
-    elif what == "a function that calls itself":
+    elif fault == "a function that calls itself":
         call = helper.make_node("Own", ["a"], ["b"], domain="local")
         file.nodes.append(helper.make_node("Own", [x], ["y"], domain="local"))
         file.output("y")
         model = file.model()
         model.functions.append(helper.make_function("local", "Own", ["a"], ["b"], [call], []))
         return model
-    elif what == "functions that double":
+    elif fault == "functions that double":
         file.nodes.append(helper.make_node("F39", [x], ["y"], domain="local"))
         file.output("y")
         model = file.model()
@@ -177,7 +177,7 @@ def harmful(what: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("what", "message"),
+    ("fault", "message"),
     [
         ("reads itself", "no earlier operator"),
         ("a circle", "no earlier operator"),
@@ -190,11 +190,11 @@ def harmful(what: str) -> Any:
         ("huge by padding", "numbers"),
         ("huge by resizing", "8192"),
         *[(f"axes by {kind}", f"{kind} of constants that do not fit|shape") for kind in MOVED],
-        ("axes of what is drawn", "axes|shape"),
+        ("axes of a drawn map", "axes|shape"),
         ("doubles", "large|room"),
         ("weights without numbers", "needs"),
         ("stride 0", "damaged"),
-        ("a padding that nobody knows", "auto_pad 'SAME'.*SAME_UPPER"),
+        ("an unknown padding", "auto_pad 'SAME'.*SAME_UPPER"),
         ("no such tensor", "no earlier operator"),
         ("a loop", "Loop.*without If, Loop and Scan"),
         ("a scan", "Scan.*without If, Loop and Scan"),
@@ -204,9 +204,9 @@ def harmful(what: str) -> Any:
         ("functions that double", "operators|without end"),
     ],
 )
-def test_harm_is_refused_by_name(what: str, message: str) -> None:
+def test_hostile_models_are_refused_by_name(fault: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        importer.load(harmful(what))
+        importer.load(harmful(fault))
 
 
 def test_all_problems_at_once() -> None:
@@ -244,7 +244,7 @@ def test_weights_next_to_the_model_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", ["../secret.bin", "/etc/hostname", "link.bin", "nowhere.bin", ""])
-def test_weights_elsewhere(tmp_path: Path, location: str) -> None:
+def test_weights_outside_the_folder_are_refused(tmp_path: Path, location: str) -> None:
     (tmp_path / "secret.bin").write_bytes(b"\0" * 48)
     folder = tmp_path / "model"
     folder.mkdir()
@@ -268,8 +268,8 @@ def test_no_onnx_file(tmp_path: Path, text: str) -> None:
 def test_memory_is_bounded(tmp_path: Path) -> None:
     """Files of a few bytes that request huge tensors are refused in a process limited to 1.5 GB."""
     kinds = ("huge by shape", "huge by broadcast", "huge range", "huge by tiles", "doubles", "functions that double")
-    for index, what in enumerate(kinds):
-        (tmp_path / f"{index}.onnx").write_bytes(harmful(what).SerializeToString())
+    for index, fault in enumerate(kinds):
+        (tmp_path / f"{index}.onnx").write_bytes(harmful(fault).SerializeToString())
     script = (
         "import resource, sys; from pathlib import Path\n"
         "from glsl_infer.importers import onnx; from glsl_infer.errors import ModelError\n"

@@ -116,7 +116,7 @@ def test_an_input_that_is_a_constant(rate: int) -> None:
         ({"x": (1, 2, 3)}, {"rate": (1,)}, r"--input-shape 1x2x3 for an input of shape \(1, 64\); give 2 sizes"),
     ],
 )
-def test_what_does_not_fit(shapes: Shapes, constants: dict[str, Any], message: str) -> None:
+def test_inconsistent_shapes_and_constants_are_refused(shapes: Shapes, constants: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         importer.imported(
             gained(File(3)), io_options=importer.IoOptions(shapes=shapes, constants=constants)

@@ -32,7 +32,7 @@ def operators(graph: object) -> list[str]:
     return [node.attrs.get("function", node.op) for node in graph.nodes]
 
 
-def test_nothing_is_transposed() -> None:
+def test_channels_last_pieces_need_no_transposition() -> None:
     """Pixel shuffles, channel shuffles and decomposed transpositions are one operator each, in the engine's order."""
     file = File(2)
     x = file.conv(file.input((1, 3, 8, 6)), 12)
@@ -131,7 +131,7 @@ def test_channels_last_as_converters_write_them() -> None:
     assert graph.shapes[graph.output] == (9, 7, 4)
 
 
-def test_what_is_done_with_channels_last_moves_nothing() -> None:
+def test_operations_with_channels_last_move_no_data() -> None:
     """Padding, resizing and means before a transposition to channels first, as from TensorFlow, move no data."""
     file = File(16)
     y = file.input((1, 9, 6, 1))

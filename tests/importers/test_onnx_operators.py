@@ -289,7 +289,7 @@ def filled(file: File, x: str) -> str:
     return file.op("Add", [x, zeros], MAP)
 
 
-def split_with_nothing(file: File, x: str) -> str:
+def split_with_an_empty_part(file: File, x: str) -> str:
     """Split the channels into all and none, and concatenate the parts."""
     parts = file.several("Split", [x, file.constant([4, 0], "int64")], [MAP, (1, 0, 8, 6)], axis=1)
     return file.op("Concat", [parts[1], parts[0]], MAP, axis=1)
@@ -426,7 +426,7 @@ CASES: dict[str, list[Build]] = {
     "Softplus": [unary("Softplus")],
     "Softsign": [unary("Softsign")],
     "SpaceToDepth": [unary("SpaceToDepth", blocksize=2)],
-    "Split": [split_evenly, split_rows, split_with_nothing],
+    "Split": [split_evenly, split_rows, split_with_an_empty_part],
     "Sqrt": [positive("Sqrt")],
     "Squeeze": [through(reduce("ReduceMean", [2, 3]), lambda file, x: file.axes("Squeeze", x, [2, 3], (1, 4))),
                 through(reduce("ReduceMean", [2, 3]), lambda file, x: file.op("Squeeze", [x], (4,)))],
@@ -585,7 +585,7 @@ def group_norm(file: File, x: str, back: str) -> str:
 
 
 @pytest.mark.parametrize("measured", [False, True])
-def test_what_pytorch_writes_in_pieces_is_drawn(measured: bool) -> None:
+def test_decomposed_pytorch_operators_are_drawn(measured: bool) -> None:
     file = File(7)
     x = file.conv(file.input((1, 3, 8, 6)), 4)
     back = file.op("Shape", [x], (4,)) if measured else file.constant([1, 4, 8, 6], "int64")
@@ -604,8 +604,8 @@ def test_zeros_next_to_a_map_are_channels_of_zeros() -> None:
     """Zeros next to a map become channels that shaders write, as converters of BlazeFace pad channels."""
     file = File(8)
     x = file.conv(file.input((1, 3, 8, 6)), 5)
-    before, behind = file.constant(np.zeros((1, 2, 8, 6))), file.constant(np.zeros((1, 3, 8, 6)))
-    joined = file.op("Concat", [before, x, behind, x], (1, 15, 8, 6), axis=1)
+    before, after = file.constant(np.zeros((1, 2, 8, 6))), file.constant(np.zeros((1, 3, 8, 6)))
+    joined = file.op("Concat", [before, x, after, x], (1, 15, 8, 6), axis=1)
     file.output(file.conv(joined, 4))
     model = file.model()
     assert agreement(model) <= 2e-5

@@ -40,7 +40,7 @@ def test_operators_in_order_stay_as_they_are() -> None:
     assert [operator.outputs[0] for operator in read] == [node.output[0] for node in file.nodes]
 
 
-def test_an_even_split_whose_last_parts_nothing_reads() -> None:
+def test_an_even_split_with_unread_last_parts() -> None:
     file = File(5, opset=13)
     parts = file.several("Split", [file.conv(file.input((1, 3, 8, 6)), 8)], [(1, 2, 8, 6)] * 4, axis=1)
     file.output(file.op("Relu", [parts[1]], (1, 2, 8, 6)))

@@ -63,52 +63,52 @@ def test_changed_offsets(seed: int) -> None:
         refused_or_read(words.tobytes())
 
 
-def harmful(what: str) -> bytes:
+def harmful(fault: str) -> bytes:
     file = File()
     x = file.input()
-    if what == "reads itself":
+    if fault == "reads itself":
         y = file.tensor((1, 8, 8, 3))
         file.several("ADD", [x, y], [y], {"Add": {}})
-    elif what == "makes its input":
+    elif fault == "makes its input":
         y = file.op("RELU", [x], (1, 8, 8, 3))
         file.several("RESHAPE", [x], [x], {"Reshape": {}})
-    elif what == "reads what comes later":
+    elif fault == "reads a later tensor":
         later = file.tensor((1, 8, 8, 3))
         y = file.op("ADD", [x, later], (1, 8, 8, 3), {"Add": {}})
         file.several("RELU", [x], [later])
-    elif what == "an ending in a circle":
+    elif fault == "an ending in a circle":
         y = file.tensor((1, 64, 3))
         file.several("RESHAPE", [y], [y], {"Reshape": {}})
-    elif what == "an ending that doubles":
+    elif fault == "an ending that doubles":
         y = file.op("RESHAPE", [x], (1, 1, 192), {"Reshape": {}})
         for power in range(1, 40):
             y = file.op("CONCATENATION", [y, y], (1, 2 ** min(power, 29), 192), {"Concatenation": {"axis": 1}})
-    elif what == "many operators":
+    elif fault == "many operators":
         y = x
         for _ in range(16_385):
             y = file.op("RELU", [y], (1, 8, 8, 3))
-    elif what == "made twice":
+    elif fault == "made twice":
         y = file.op("RELU", [x], (1, 8, 8, 3))
         file.several("TANH", [x], [y])
-    elif what == "no such tensor":
+    elif fault == "no such tensor":
         y = file.op("RELU", [77], (1, 8, 8, 3))
-    elif what == "weights too short":
+    elif fault == "weights too short":
         weights = file.tensor((2**15, 3, 3, 3), data=b"\0" * 64)
         y = file.op("CONV_2D", [x, weights, -1], (1, 8, 8, 2**15), {"Conv2D": {"strideH": 1, "strideW": 1}})
-    elif what == "sparse and huge":
+    elif fault == "sparse and huge":
         weights = file.tensor((2**15, 2**15), data=b"\0" * 64)
         file.graph.tensors[weights].sparsity = sparsity()
         y = file.op("FULLY_CONNECTED", [x, weights, -1], (1, 2**15), {"FullyConnected": {}})
-    elif what == "huge by broadcast":
+    elif fault == "huge by broadcast":
         parts = [file.constant(np.zeros(shape)) for shape in ((100_000, 1), (1, 100_000))]
         y = file.op("MUL", [x, file.op("ADD", parts, (4,), {"Add": {}})], (1, 8, 8, 3), {"Mul": {}})
-    elif what == "stride 0":
+    elif fault == "stride 0":
         options = {"strideH": 0, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1}
         y = file.op("CONV_2D", [x, file.random(4, 3, 3, 3), -1], (1, 8, 8, 4), {"Conv2D": options})
-    elif what == "another shape than it makes":
+    elif fault == "another shape than it makes":
         y = file.op("MAX_POOL_2D", [x], (1, 9, 9, 3), {"Pool2D": {"filterHeight": 2, "filterWidth": 2,
                                                                   "strideH": 2, "strideW": 2}})  # fmt: skip
-    elif what == "padded by a million":
+    elif fault == "padded by a million":
         y = file.op("PAD", [x, file.constant([[0, 0]] * 3 + [[0, 2**30]], "i4")], (1, 8, 8, 3))
     else:
         y = file.op("MyOwn", [x], (1, 8, 8, 3), custom=b"")
@@ -129,7 +129,7 @@ def sparsity() -> object:
 
 HARMFUL = {
     "reads itself": "which no earlier operator makes",
-    "reads what comes later": "which no earlier operator makes",
+    "reads a later tensor": "which no earlier operator makes",
     "an ending in a circle": "which no earlier operator makes",
     "an ending that doubles": "more than 268435456 numbers",
     "many operators": "more than 16,384 operators",
@@ -146,10 +146,10 @@ HARMFUL = {
 }
 
 
-@pytest.mark.parametrize("what", HARMFUL)
-def test_refused_by_name(what: str) -> None:
-    with pytest.raises(ModelError, match=HARMFUL[what]):
-        to_graph(parsed(harmful(what)))
+@pytest.mark.parametrize("fault", HARMFUL)
+def test_refused_by_name(fault: str) -> None:
+    with pytest.raises(ModelError, match=HARMFUL[fault]):
+        to_graph(parsed(harmful(fault)))
 
 
 def test_all_refusals_at_once() -> None:

@@ -68,7 +68,7 @@ def test_functions_that_are_not_read_are_named() -> None:
     assert noted == ("the file's first function alone is read, not train, reset; convert these to files of their own",)
 
 
-def test_open_shapes_behind_mirrors_and_splits() -> None:
+def test_open_shapes_after_mirror_padding_and_splits() -> None:
     network = File(3)
     x = network.input((1, 6, 8, 4))
     around = network.constant([[0, 0], [1, 2], [2, 1], [0, 0]], "i4")

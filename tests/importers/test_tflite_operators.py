@@ -409,11 +409,13 @@ def test_functions_in_pieces_become_activations() -> None:
     shape = (1, 8, 8, 4)
     swish = file.op("MUL", [x, file.op("LOGISTIC", [x], shape)], shape, {"Mul": {}})
     six = file.op("RELU6", [file.op("ADD", [swish, file.constant(3.0)], shape, {"Add": {}})], shape)
-    late = file.op("MUL", [file.op("MUL", [swish, six], shape, {"Mul": {}}), file.constant(1 / 6)], shape, {"Mul": {}})
-    six = file.op("RELU6", [file.op("ADD", [late, file.constant(3.0)], shape, {"Add": {}})], shape)
+    scaled = file.op(
+        "MUL", [file.op("MUL", [swish, six], shape, {"Mul": {}}), file.constant(1 / 6)], shape, {"Mul": {}}
+    )
+    six = file.op("RELU6", [file.op("ADD", [scaled, file.constant(3.0)], shape, {"Add": {}})], shape)
     gate = file.op("MUL", [six, file.constant(1 / 6)], shape, {"Mul": {}})
-    early = file.op("MUL", [gate, late], shape, {"Mul": {}})
-    graph = close(file.bytes([early]))
+    gated = file.op("MUL", [gate, scaled], shape, {"Mul": {}})
+    graph = close(file.bytes([gated]))
     assert [node.attrs.get("function", node.op) for node in graph.nodes] == [
         "input", "conv2d", "silu", "hard_silu", "hard_silu"
     ]  # fmt: skip

@@ -45,8 +45,8 @@ def test_windows_that_a_reshape_puts_into_a_batch_that_the_file_calls_1() -> Non
     parts = file.op("TRANSPOSE", [five, order], (1, 2, 2, 4, 3, 4), version=4)
     window = file.conv(reshaped(file, parts, (-1, 4, 3, 4), (1, 4, 3, 4)), 4)
     back = reshaped(file, window, (-1, 2, 2, 4, 3, 4), (1, 2, 2, 4, 3, 4))
-    moved = file.op("TRANSPOSE", [back, order], (1, 2, 4, 2, 3, 4), version=4)
-    graph = to_graph(parsed(file.bytes([reshaped(file, moved, (-1, 8, 6, 4), MAP)])))
+    transposed = file.op("TRANSPOSE", [back, order], (1, 2, 4, 2, 3, 4), version=4)
+    graph = to_graph(parsed(file.bytes([reshaped(file, transposed, (-1, 8, 6, 4), MAP)])))
     assert sum(node.op == "conv2d" for node in graph.nodes) == 5  # one before, and one for each window
 
 

@@ -77,10 +77,10 @@ def check(name: str, body: Build, refused: dict[str, str]) -> None:
         assert name in refused, f"{name} is refused: {error}"
         for problem in survey_of(model_of(body)).problems or [error]:
             assert isinstance(problem, ModelError)
-            assert problem.advice, "a refusal says what to do"
+            assert problem.advice, "a refusal has advice"
             assert problem.name, "a refusal names the layer"
         return
-    assert name not in refused, f"{name} works: take it out of the table of what is refused"
+    assert name not in refused, f"{name} works: remove it from the table of refused layers"
     assert floats <= 1e-4
     assert np.quantile(exact, 0.98 if name in JUMPS else 1.0) <= 0.1
 

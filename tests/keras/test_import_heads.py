@@ -1,15 +1,20 @@
-"""Heads that Keras computes on 1x1 maps, and several dense layers."""
+"""Heads on 1x1 maps, several inputs and outputs, and the tails of outputs."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import keras
 import numpy as np
 import pytest
-from imported import check
+from imported import check, close, randomise
 from pairwise import pairs_of
 
 from glsl_infer.compiler.build import build
-from glsl_infer.importers.keras import to_graph
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import reference
+from glsl_infer.graph.picture import CENTER_CROP, CENTER_SQUARE, LETTERBOX
+from glsl_infer.importers.keras import IoOptions, to_graph
 
 L = keras.layers
 
@@ -34,7 +39,7 @@ def test_the_head_of_mobilenet(kernel, padding, groups) -> None:
     assert graph.output == "predictions"
 
 
-def test_everything_elementwise_moves_to_the_vector() -> None:
+def test_elementwise_layers_move_to_the_vector() -> None:
     x, y = body()
     y = L.Rescaling(2.0, 1.0)(L.Conv2D(6, 1)(L.Reshape((1, 1, 8))(L.GlobalAveragePooling2D()(y))))
     y = L.ReLU()(L.BatchNormalization()(y))
@@ -64,7 +69,7 @@ def test_a_map_that_is_flattened_and_unflattened_stays_a_map() -> None:
     assert tail_of(check(x, L.Conv2D(4, 1)(y))) == ["conv2d"]
 
 
-def test_pooling_of_what_is_pooled() -> None:
+def test_a_second_global_pooling_is_dropped() -> None:
     x, y = body()
     y = L.GlobalAveragePooling2D()(L.GlobalAveragePooling2D(keepdims=True)(y))
     assert tail_of(check(x, y)) == ["global_average_pool"]
@@ -144,3 +149,129 @@ def test_a_convolution_of_a_pooled_pixel_ends_in_classes(pool, softmax, end) -> 
     pictures = [np.random.default_rng(seed).integers(0, 256, (6, 6, 3), np.uint8) for seed in range(2)]
     bundle, _, _ = build(to_graph(keras.Model(x, y)), list("abcde"), calibration=pictures)
     assert [output.purpose for output in bundle.manifest.outputs] == ["classes"]
+
+
+RANGES = {"picture": (-1.0, 1.0), "numbers": (-3.0, 3.0), "heat": (-1.0, 2.0)}
+
+
+def model() -> keras.Model:
+    """Return a model with every kind of input and of output tail."""
+    keras.utils.clear_session()
+    picture = keras.Input((12, 16, 1), name="picture")
+    numbers, heat = keras.Input((6,), name="numbers"), keras.Input((6, 8, 5), name="heat")
+    x = L.Conv2D(8, 3, strides=2, padding="same", activation="sigmoid")(picture)
+    x = L.Conv2D(8, 3, padding="same", activation="relu6")(L.Concatenate()([x, heat]))
+    coarse, dense = L.Conv2D(12, 3, strides=2, padding="same")(x), L.Conv2D(6, 1)(x)
+    rows = L.Activation("sigmoid")(L.Concatenate(axis=1)([L.Reshape((-1, 6))(coarse), L.Reshape((-1, 6))(dense)]))
+    mask = keras.ops.argmax(L.Conv2D(4, 1, activation="softmax")(x), axis=-1)
+    vector = L.Concatenate()(
+        [L.GlobalAveragePooling2D()(x), L.Normalization(mean=[1.0] * 6, variance=[2.0] * 6)(numbers)]
+    )
+    vector = L.Add()([L.Dense(9, activation="relu")(vector), L.Dense(9)(numbers)])
+    outputs = {
+        "rows": rows,
+        "mask": mask,
+        "classes": L.Dense(3, activation="softmax")(vector),
+        "embedding": L.UnitNormalization()(L.Dense(5)(vector)),
+        "tags": L.Dense(4, activation="sigmoid")(vector),
+    }
+    return randomise(keras.Model([picture, numbers, heat], outputs), 0, 0.3)
+
+
+def sample(seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    return {
+        "picture": rng.integers(0, 256, (12, 16, 1), np.uint8),
+        "numbers": rng.normal(0, 1, 6),
+        "heat": rng.uniform(-1, 2, (6, 8, 5)),
+    }
+
+
+def test_every_kind_of_input_and_ending() -> None:
+    network, inputs = model(), sample(1)
+    graph = to_graph(network, io_options=IoOptions(RANGES, {"picture": "center-crop"}))
+    values = [inputs["picture"] / 127.5 - 1.0, inputs["numbers"], inputs["heat"]]
+    expected = network([value[None].astype(np.float32) for value in values], training=False)
+    results = reference.run(graph, inputs)
+    assert list(results) == ["rows", "mask", "classes", "embedding", "tags"]
+    for name, result in results.items():
+        close(result, np.asarray(expected[name])[0], 1e-5)
+    bundle, _, _ = build(graph, ["a", "b", "c"], calibration=[sample(seed) for seed in range(2, 5)])
+    purposes = {output.name: output.purpose for output in bundle.manifest.outputs}
+    assert purposes == {"rows": "values", "mask": "mask", "classes": "classes", "embedding": "values", "tags": "values"}
+    assert [(entry.name, entry.kind, entry.fit) for entry in bundle.manifest.inputs] == [
+        ("picture", "picture", CENTER_CROP),
+        ("numbers", "numbers", None),
+        ("heat", "numbers", None),
+    ]
+    for name, stored in reference.run(bundle, inputs).items():
+        if name == "mask":
+            assert (stored == results[name]).mean() > 0.85
+        else:
+            assert np.abs(stored - results[name]).mean() < 0.05, name
+
+
+def test_names_of_layers_are_those_of_outputs() -> None:
+    x = keras.Input((8, 8, 3), name="photo")
+    pooled = L.GlobalAveragePooling2D()(L.Conv2D(4, 3, activation="sigmoid")(x))
+    graph = to_graph(keras.Model(x, [L.Dense(2, name="first")(pooled), L.Dense(3, name="second")(pooled)]))
+    assert [output.name for output in graph.outputs] == ["first", "second"]
+    assert [graph.purpose(output) for output in graph.outputs] == ["values", "values"]
+
+
+@pytest.mark.parametrize("channels, fit", [(1, CENTER_SQUARE), (2, None), (3, CENTER_SQUARE), (4, CENTER_SQUARE)])
+def test_pictures_have_1_3_or_4_channels(channels: int, fit: str | None) -> None:
+    x = keras.Input((28, 28, channels))
+    graph = to_graph(keras.Model(x, L.Conv2D(4, 3, activation="sigmoid")(x)))
+    assert graph.input.attrs["fit"] == fit
+
+
+def test_a_picture_may_be_numbers() -> None:
+    x = keras.Input((8, 8, 3), name="depths")
+    network = keras.Model(x, L.Conv2D(4, 3, activation="sigmoid")(x))
+    graph = to_graph(network, io_options=IoOptions({"depths": (0.0, 50.0)}, {"depths": "none"}))
+    assert (graph.input.attrs["fit"], graph.input.attrs["scales"]) == (None, (50.0,))
+    assert to_graph(network, io_options=IoOptions(fits={"": "letterbox"})).input.attrs["fit"] == LETTERBOX
+
+
+def test_ranges_of_numbers_are_declared_or_learnt() -> None:
+    x = keras.Input((3,), name="speed")
+    graph = to_graph(randomise(keras.Model(x, L.Dense(2)(x)), 0))
+    with pytest.raises(ModelError, match="'speed'"):
+        build(graph, ["a", "b"])
+    bundle, _, _ = build(graph, ["a", "b"], calibration=[{"speed": np.array([1.0, -90.0, 5.0])}])
+    assert bundle.manifest.inputs[0].value.scale == 2.0  # 1.5 * 90 fits into 128 * 2
+
+
+@pytest.mark.parametrize(
+    "io_options, message",
+    [
+        (IoOptions(ranges={"nothing": (0.0, 1.0)}), "the model has no such name; it has picture, numbers"),
+        (IoOptions(ranges={"numbers": (1.0, 1.0)}), "give two different numbers"),
+        (IoOptions(fits={"picture": "round"}), "choose one of center-square, center-crop, letterbox, stretch, none"),
+        (IoOptions(fits={"numbers": "stretch"}), "the input takes a vector of numbers"),
+        (IoOptions(purposes={"y": "joy"}), "choose one of classes, image, mask, values"),
+    ],
+)
+def test_options_that_do_not_fit_the_model_are_refused(io_options: IoOptions, message: str) -> None:
+    picture, numbers = keras.Input((8, 8, 3), name="picture"), keras.Input((3,), name="numbers")
+    joined = L.Concatenate()([L.GlobalAveragePooling2D()(picture), numbers])
+    with pytest.raises(InputError, match=message):
+        to_graph(keras.Model([picture, numbers], L.Dense(2, name="y")(joined)), io_options=io_options)
+
+
+def test_a_single_vector_that_ends_in_a_sigmoid_is_for_tags() -> None:
+    x = keras.Input((8, 8, 3))
+    tags = L.Dense(4, activation="sigmoid")(L.GlobalAveragePooling2D()(L.Conv2D(4, 3, activation="sigmoid")(x)))
+    bundle, _, _ = build(to_graph(randomise(keras.Model(x, tags), 0)), ["a", "b", "c", "d"])
+    (output,) = bundle.manifest.outputs
+    assert (output.purpose, [step.step for step in output.steps]) == ("classes", ["sigmoid"])
+
+
+def test_rows_that_end_differently_are_the_cpus() -> None:
+    x = keras.Input((8, 8, 3))
+    coarse, dense = (L.Reshape((-1, 4))(L.Conv2D(4, size, activation="sigmoid")(x)) for size in (1, 3))
+    joined = L.Concatenate(axis=1, name="both")([L.Activation("softmax")(coarse), dense])
+    graph = to_graph(keras.Model(x, joined))
+    (output,) = graph.outputs
+    assert output.layers == ("both",) and not output.steps and graph.by_name["both"].op == "tensor_concat"

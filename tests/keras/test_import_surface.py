@@ -40,7 +40,7 @@ def _through(layers: Callable[[], Sequence[Any]]) -> Build:
     return build
 
 
-PLACES = np.random.default_rng(2).uniform(0.5, 1.5, (1, 8, 8, 4)).astype(np.float32)
+FACTORS_PER_PIXEL = np.random.default_rng(2).uniform(0.5, 1.5, (1, 8, 8, 4)).astype(np.float32)
 
 NETWORKS: dict[str, tuple[Build, set[str]]] = {
     "a norm over the map": (lambda x: x / (K.norm(x, axis=(1, 2), keepdims=True) + 1e-3), set()),
@@ -50,7 +50,12 @@ NETWORKS: dict[str, tuple[Build, set[str]]] = {
         set(),
     ),
     "a gate": (K.glu, set()),
-    "constants of pixels": (lambda x: K.subtract(PLACES, x * PLACES[0, :, :, :1]) / PLACES + PLACES, set()),
+    "constants of pixels": (
+        lambda x: (
+            K.subtract(FACTORS_PER_PIXEL, x * FACTORS_PER_PIXEL[0, :, :, :1]) / FACTORS_PER_PIXEL + FACTORS_PER_PIXEL
+        ),
+        set(),
+    ),
     "maps joined along both axes": (
         lambda x: L.Concatenate(axis=2)([K.concatenate([x, x * 2.0], axis=1), K.concatenate([x, -x], axis=1)]),
         set(),
@@ -152,7 +157,7 @@ def test_a_convolution_along_channels_stays_on_the_gpu() -> None:
         (lambda x: L.GRU(2, return_state=True)(_sequence(x))[0], "states in or out"),
     ],
 )
-def test_refusals(build: Build, message: str) -> None:
+def test_unsupported_operations_are_refused(build: Build, message: str) -> None:
     x = keras.Input((8, 8, 3))
     with pytest.raises(ModelError, match=message):
         to_graph(keras.Model(x, build(L.Conv2D(4, 1)(x))))

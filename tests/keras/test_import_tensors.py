@@ -159,7 +159,7 @@ def test_agrees_with_keras(name: str) -> None:
         (lambda: ops.einsum("bnd,cnd->bc", tokens(), tokens()), "let every tensor and the result begin with the batch"),
     ],
 )
-def test_refusals(make: Callable[[], Any], message: str) -> None:
+def test_unsupported_layers_are_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         to_graph(keras.Model(X, L.Flatten()(make())))
 
@@ -193,7 +193,7 @@ def twice_and_more(x, *, more, factor):
 """
 
 
-def test_a_layer_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_custom_layer_runs_by_its_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from glsl_infer.cpu import custom
 
     (tmp_path / "my_layers.py").write_text(MODULE)

@@ -123,11 +123,11 @@ def test_export_reports_the_same_problems_and_labels_and_pictures(bad: Path, tmp
     assert f"{tmp_path / 'none'}: no such file" in message
 
 
-def test_a_folder_is_no_file(tmp_path: Path, capsys: Capture) -> None:
+def test_a_folder_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert 'model.save("x.keras")' in refused(capsys, ["inspect", tmp_path])
 
 
-def test_nothing_of_a_lambda_runs(tmp_path: Path) -> None:
+def test_a_lambda_is_not_executed(tmp_path: Path) -> None:
     """A Lambda runs neither on loading nor in the report, although Keras would run it with safe_mode=False."""
     marker = tmp_path / "ran"
     code = keras.layers.Lambda(lambda t, path=str(marker): (open(path, "w").close(), t)[1], name="code")  # noqa: PTH123
@@ -143,5 +143,5 @@ def test_nothing_of_a_lambda_runs(tmp_path: Path) -> None:
     assert not marker.exists()
 
 
-def test_what_is_for_exported_models_only(good: Path, capsys: Capture) -> None:
+def test_options_for_exported_models_are_refused(good: Path, capsys: Capture) -> None:
     assert "--passes, --images and --onnx-view need an exported model" in refused(capsys, ["inspect", good, "--passes"])

@@ -13,6 +13,7 @@ import h5py
 import keras
 import numpy as np
 import pytest
+from keras.src.applications import convnext
 
 from glsl_infer.errors import ModelError
 from glsl_infer.importers import keras as importer
@@ -130,6 +131,15 @@ def test_a_sequential_that_is_a_list_and_a_shape_among_options() -> None:
     assert model.input_shape == (None, 5)
 
 
+@pytest.mark.parametrize("kind", ["LayerScale", "Custom>LayerScale"])
+def test_the_layer_of_convnext_is_that_of_keras_3(kind: str) -> None:
+    settings = {"name": "scale", "trainable": True, "init_values": 1e-6, "projection_dim": 5}
+    scale = {"class_name": kind, "config": {**settings, "batch_input_shape": [None, 4, 4, 5]}}
+    config = keras2.rewritten({"class_name": "Sequential", "config": [scale]}, "m.h5")
+    (layer,) = keras.saving.deserialize_keras_object(config).layers
+    assert isinstance(layer, convnext.LayerScale) and layer.projection_dim == 5
+
+
 def test_code_that_a_file_of_keras_2_names_is_not_loaded(tmp_path: Path) -> None:
     """A module name in an entry that claims to be from Keras is ignored."""
     data = io.BytesIO((FILES / "functional.keras").read_bytes())
@@ -181,6 +191,28 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "tensordot": (UNIT, UNIT[0, 0, :3], 1),
     "where": (UNIT > 0.5, UNIT, ABOVE),
     "zeros_like": (UNIT,),
+    "compat.v1.floor_div": (ABOVE, 0.3),
+    "compat.v1.image.resize_bilinear": (UNIT, (8, 9), {"half_pixel_centers": True}),
+    "compat.v1.image.resize_nearest_neighbor": (UNIT, (8, 12)),
+    "compat.v1.nn.conv2d": (UNIT, {"filter": UNIT[0, :2, :3, :, None], "strides": [1, 2, 1, 1], "padding": "SAME"}),
+    "compat.v1.nn.crelu": (UNIT - 0.5,),
+    "compat.v1.nn.depthwise_conv2d": (
+        UNIT,
+        {"filter": UNIT[0, :2, :3, :, None], "strides": [1] * 4, "padding": "VALID", "rate": [2, 1]},
+    ),
+    "image.adjust_brightness": (UNIT, 0.2),
+    "image.adjust_contrast": (UNIT, 1.4),
+    "image.per_image_standardization": (UNIT,),
+    "linalg.matrix_transpose": (UNIT,),
+    "math.accumulate_n": ([UNIT, ABOVE],),
+    "math.multiply_no_nan": (UNIT, 2.0),
+    "nn.avg_pool": (UNIT, 2, 2, "SAME"),
+    "nn.conv2d_transpose": (UNIT, UNIT[0, :2, :3, :2, None] * np.ones(3, np.float32), [2, 8, 12, 2], 2, "SAME"),
+    "nn.max_pool": (UNIT, [2, 3], 1, "VALID"),
+    "nn.silu": (UNIT, 1.5),
+    "one_hot": (np.asarray([[1, 0], [2, 2]]), 3),
+    "slice": (UNIT, [0, 1, 2, 0], [-1, 2, -1, 2]),
+    "zeros": ([1, 2],),
 }
 
 
@@ -195,8 +227,32 @@ def test_functions_of_tensorflow(name: str) -> None:
     for part in name.split("."):
         function = getattr(function, part)
     arguments = [tf.constant(value) if isinstance(value, np.ndarray) else value for value in CALLS[name]]
-    expected = keras.tree.flatten(function(*arguments))
-    results = keras.tree.flatten(_FUNCTIONS[name.rpartition(".")[2]](*CALLS[name]))
+    named = arguments.pop() if isinstance(arguments[-1], dict) else {}
+    expected = keras.tree.flatten(function(*arguments, **named))
+    results = keras.tree.flatten(_FUNCTIONS[name.rpartition(".")[2]](*CALLS[name][: len(arguments)], **named))
     assert len(results) == len(expected)
     for result, right in zip(results, expected):
         np.testing.assert_allclose(np.asarray(result, float), np.asarray(right, float), rtol=1e-5, atol=1e-5)
+
+
+def test_shapes_with_an_open_batch() -> None:
+    from glsl_infer.importers.keras.tensorflow_calls import _FUNCTIONS
+
+    x = keras.Input((8, 6, 4))
+    shape = _FUNCTIONS["shape"](x)
+    assert _FUNCTIONS["reshape"](x, [shape[0], -1, 4]).shape == (None, 48, 4)
+    sizes = [shape[0], _FUNCTIONS["multiply"](shape[1], shape[2]), -1]
+    assert _FUNCTIONS["reshape"](x, sizes).shape == (None, 48, 4)
+    assert _FUNCTIONS["concat"]([shape[:1], [48, 4]], 0) == [None, 48, 4]
+    assert _FUNCTIONS["multiply"]([8, 6], 2) == [16.0, 12.0]
+    assert _FUNCTIONS["resize"](x, [16.0, 12.0]).shape == (None, 16, 12, 4)
+    assert _FUNCTIONS["broadcast_to"]([[[1.0, 2.0]]], [shape[0], 3, 2]).shape == (1, 3, 2)
+
+
+@pytest.mark.parametrize("options", [{"align_corners": True}, {}])
+def test_a_resize_of_tensorflow_1_is_not_read_as_another(options: dict[str, Any]) -> None:
+    """Without half_pixel_centers, the first pixel of the result is at the corner of the first pixel of the image."""
+    from glsl_infer.importers.keras.tensorflow_calls import _FUNCTIONS
+
+    with pytest.raises(ValueError, match="a resize that"):
+        _FUNCTIONS["resize_bilinear"](UNIT, (8, 9), **options)

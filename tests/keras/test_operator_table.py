@@ -56,7 +56,7 @@ def test_names_of_refusals_are_unique() -> None:
 
 @pytest.mark.exhaustive
 def test_every_operator_is_reached_by_a_row() -> None:
-    # Rows have one image; tests/keras/test_import_io_options.py has vectors as inputs. Keras has no local responses.
+    # Rows have one image; tests/keras/test_import_heads.py has vectors as inputs. Keras has no local responses.
     # Rows are narrow, and constants of pixels, gated sums and gated convolutions have no row.
     elsewhere = {"constant_map", "convolution_products", "convolution_sum", "gated_convolution", "gated_sum"}
     elsewhere |= {node.op for node in others.subjects()}

@@ -1,4 +1,4 @@
-"""Models from other sources: modules of the user, TensorFlow's converter, containers, TensorFlow.js."""
+"""Models from other sources: modules of the user, custom objects, containers, and TensorFlow's converter."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from glsl_infer import importers
 from glsl_infer.cli import main
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import reference
+from glsl_infer.importers import keras as importer
 from glsl_infer.importers import keras as keras_importer
 
 L = keras.layers
@@ -169,6 +170,29 @@ def test_a_saved_model_that_reads_files_is_not_run(tmp_path: Path) -> None:
         importers.survey(tmp_path / "saved")
 
 
+@pytest.mark.slow
+def test_the_default_signature_of_a_saved_model(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    class Two(tf.Module):  # type: ignore[misc, name-defined]
+        @tf.function(input_signature=[tf.TensorSpec((1, 4), tf.float32)])  # type: ignore[untyped-decorator]
+        def serve(self, x: Any) -> Any:
+            return 2.0 * x + 1.0
+
+        @tf.function(input_signature=[tf.TensorSpec((None, 7), tf.float32)])  # type: ignore[untyped-decorator]
+        def another(self, x: Any) -> Any:
+            return tf.sigmoid(x)
+
+    two = Two()
+    tf.saved_model.save(two, str(tmp_path / "two"), signatures={"another": two.another, "serving_default": two.serve})
+    graph = importers.survey(tmp_path / "two").whole()
+    values = np.arange(4.0, dtype=np.float32)
+    np.testing.assert_allclose(reference.run(graph, values, mode="float"), 2.0 * values + 1.0, rtol=0, atol=1e-6)
+    tf.saved_model.save(two, str(tmp_path / "without"))
+    with pytest.raises(InputError, match=r"a SavedModel without a signature.*signatures=FUNCTION"):
+        importers.survey(tmp_path / "without")
+
+
 def tfjs_of(name: str, folder: Path, *, quantized: bool = False) -> Path:
     """Return a model.json as TensorFlow's converter writes it for an .h5 file of Keras 2."""
     entries, data = [], b""
@@ -226,3 +250,76 @@ def test_files_of_tensorflow_js_that_cannot_be_read(tmp_path: Path) -> None:
     path.write_text("[1]")
     with pytest.raises(ModelError, match=r"model\.json"):
         importers.survey(path)
+
+
+L, K = keras.layers, keras.ops
+
+
+class Trainer(keras.Model):
+    """Model with a custom training step."""
+
+    def train_step(self, data: Any) -> Any:
+        return super().train_step(data)
+
+
+class Block(L.Layer):
+    """Layer that adds channels, so an identity layer cannot replace it."""
+
+    def build(self, shape: Any) -> None:
+        self.inner = L.Conv2D(9, 1)
+        self.inner.build(shape)
+
+    def call(self, x: Any) -> Any:
+        return self.inner(x)
+
+
+def own_start(shape: Any, dtype: Any = None) -> Any:
+    return K.ones(shape, dtype)
+
+
+def own_function(x: Any) -> Any:
+    return x * K.sigmoid(1.7 * x)
+
+
+CUSTOM_OBJECTS = {f"mine>{own.__name__}": own for own in (Trainer, Block, own_start, own_function)}
+
+
+def saved(model: keras.Model, path: Path) -> Path:
+    """Save a model whose custom objects are registered only while it is saved."""
+    objects, names = keras.saving.get_custom_objects(), keras.src.saving.object_registration.GLOBAL_CUSTOM_NAMES
+    try:
+        objects.update(CUSTOM_OBJECTS)
+        names.update({own: name for name, own in CUSTOM_OBJECTS.items()})
+        model.save(path / "model.keras")
+    finally:
+        for name, own in CUSTOM_OBJECTS.items():
+            objects.pop(name), names.pop(own)
+    return path / "model.keras"
+
+
+def test_custom_training_steps_and_initializers_do_not_affect_the_import(tmp_path: Path) -> None:
+    x = keras.Input((6, 5, 3))
+    model = Trainer(x, L.Conv2D(4, 3, kernel_initializer=own_start)(x))
+    picture = np.random.default_rng(0).integers(0, 256, (6, 5, 3), np.uint8)
+    expected = np.asarray(model(picture[None] / np.float32(255)))[0]
+    path = saved(model, tmp_path)
+    (message,) = importer.survey(path).warnings
+    assert "if its class mine>Trainer has a call of its own, that is missing" in message
+    outputs = reference.run(importer.load(path), picture, mode="float")
+    np.testing.assert_allclose(outputs, expected, rtol=0, atol=1e-5)
+
+
+def test_a_custom_activation_is_named(tmp_path: Path) -> None:
+    x = keras.Input((6, 5, 3))
+    path = saved(keras.Model(x, L.Conv2D(4, 3, activation=own_function, name="conv")(x)), tmp_path)
+    with pytest.raises(InputError, match="layer 'conv'"):
+        importer.load(path)
+
+
+def test_a_custom_layer_without_an_equivalent_is_named(tmp_path: Path) -> None:
+    x = keras.Input((6, 5, 3))
+    y = Block(name="block")(x)
+    for head in (L.Conv2D(4, 3)(y), L.Add()([y, L.Conv2D(9, 1)(x)]), L.Reshape((10, 27))(y)):
+        path = saved(keras.Model(x, head), tmp_path)
+        with pytest.raises(InputError, match="layer 'block'"):
+            importer.load(path)

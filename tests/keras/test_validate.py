@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 from PIL import Image
-from planted import executed, plant
+from planted_modules import executed, plant
 
 from glsl_infer import bundle
 from glsl_infer.cli import main
@@ -200,8 +200,13 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
         ("mask", "mask"),
         ("rows", "values"),
     ]
-    done = run("validate", tmp_path / "model.keras", tmp_path / "m.glslnn", "--data", tmp_path / "samples",
-               "--input-range", "picture=-1,1", "--json", "--min-top1", 0.8)  # fmt: skip
+    validate = ("validate", tmp_path / "model.keras", tmp_path / "m.glslnn", "--data", tmp_path / "samples")
+    done = run(*validate, "--input-range", "picture=0,1")
+    assert done.returncode == 2
+    assert error_of(done) == (
+        "--input-range=picture=0,1: the model was exported with --input-range=picture=-1,1; leave the option out"
+    )
+    done = run(*validate, "--json", "--min-top1", 0.8)  # the range is that of the export
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["pictures"] == 6

@@ -1,10 +1,11 @@
-"""The source distribution, its page on a package index, and matching versions."""
+"""The source distribution, its page on an index, matching versions, and the publishing workflow."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from email.message import Message
 from email.parser import Parser
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import needs
 import pytest
@@ -60,7 +62,7 @@ def metadata(source: dict[str, bytes]) -> Message:
 
 
 @pytest.mark.exhaustive
-def test_the_source_distribution_has_what_git_has_and_no_strays(source: dict[str, bytes]) -> None:
+def test_the_source_distribution_has_the_files_of_git_and_no_strays(source: dict[str, bytes]) -> None:
     expected = ["glsl_infer", "shaders", "recipes", "models/*.glslnn", "models/*.md", "training", "LICENSE"]
     expected += ["README.md", "CHANGELOG.md", "pyproject.toml", "scripts/build/package_page.py", ".gitignore"]
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *expected]
@@ -86,7 +88,7 @@ def test_a_wheel_of_the_source_distribution_has_the_same_page(path: Path, tmp_pa
     assert len(about.get_all("Project-URL", [])) == 4
 
 
-def test_what_an_index_shows(metadata: Message) -> None:
+def test_metadata_shown_by_an_index(metadata: Message) -> None:
     assert metadata["Author"] and metadata["Summary"] and metadata["Keywords"]
     assert metadata["License-Expression"] == "MIT" and metadata["License-File"] == "LICENSE"
     assert "Typing :: Typed" in metadata.get_all("Classifier", [])
@@ -104,7 +106,7 @@ def test_links_of_the_page_lead_to_files_of_the_tag(metadata: Message) -> None:
     assert _relative(text) == [] != _relative(README)
 
 
-def test_without_a_repository_nothing_is_broken() -> None:
+def test_without_a_repository_the_page_has_no_broken_links() -> None:
     page = script("package_page").page(README, "", "1.2.3")
     assert _relative(page) == [] and "raw/" not in page
     assert re.findall(r"^(?:#.*| {4}.*)$", page, re.M) == re.findall(r"^(?:#.*| {4}.*)$", README, re.M)
@@ -128,8 +130,6 @@ def test_a_repository_has_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # Versions ------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     for name in ("glsl_infer/__init__.py", "web/package.json", "web/package-lock.json", "CHANGELOG.md"):
@@ -158,7 +158,7 @@ def test_a_new_version_is_written_everywhere(release: ModuleType, copy: Path) ->
         release.write_version(copy, "1.21.0")
 
 
-def test_what_does_not_agree_is_named_at_once(release: ModuleType, copy: Path) -> None:
+def test_contradicting_versions_are_all_named(release: ModuleType, copy: Path) -> None:
     module = copy / "glsl_infer/__init__.py"
     module.write_text(re.sub(r'__version__ = ".*"', '__version__ = "0.2.0rc1"', module.read_text("utf-8")))
     wrong = release.faults(copy, "v0.2.0")
@@ -169,6 +169,43 @@ def test_what_does_not_agree_is_named_at_once(release: ModuleType, copy: Path) -
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.2.100", "01.2.3", "v1.2.3", "1.2.3.4"])
-def test_versions_that_are_none(release: ModuleType, copy: Path, version: str) -> None:
+def test_invalid_versions_are_refused(release: ModuleType, copy: Path, version: str) -> None:
     with pytest.raises(release.ReleaseError, match="three numbers below 100"):
         release.write_version(copy, version)
+
+
+TEXT = (ROOT / ".github/workflows/release.yml").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def workflow() -> dict[Any, Any]:
+    yaml = needs.module("yaml")
+    workflow: dict[Any, Any] = yaml.safe_load(TEXT)
+    return workflow
+
+
+def test_only_a_tag_starts_the_workflow(workflow: dict[Any, Any]) -> None:
+    assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML reads the key `on` as true
+
+
+def test_publishing_begins_after_the_suite_and_ends_with_the_release(workflow: dict[Any, Any]) -> None:
+    jobs = workflow["jobs"]
+    order = ["suite", "build", "rehearsal", "python", "npm", "files"]
+    assert {name: job.get("needs") for name, job in jobs.items()} == dict(zip(order, [None, *order]))
+    assert jobs["suite"]["steps"][-1]["run"] == ".ci/run"
+    for name in order[2:]:  # these publish the checked files and build none
+        assert not any("checkout" in step.get("uses", "") for step in jobs[name]["steps"])
+
+
+def test_the_command_that_builds_is_one(workflow: dict[Any, Any]) -> None:
+    (command,) = (step["run"] for step in workflow["jobs"]["build"]["steps"] if "release.py" in step.get("run", ""))
+    words = [re.sub(r"^\$\w+$", "v0.0.0", word) for word in shlex.split(command)[2:]]
+    wrong = [sys.executable, "scripts/build/release.py", *words]
+    done = subprocess.run(wrong, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    # The tag differs from this version: the arguments are valid, but nothing is built.
+    assert done.returncode == 2 and "v0.0.0" in done.stderr and "usage:" not in done.stderr
+
+
+def test_no_password_is_used() -> None:
+    assert "secrets." not in TEXT
+    assert TEXT.count("id-token: write") == 2  # PyPI and npm trust the workflow itself

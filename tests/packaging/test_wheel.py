@@ -17,7 +17,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
-from planted import executed, plant
+from planted_modules import executed, plant
 
 import glsl_infer
 from glsl_infer.tools.train.features import STARTS
@@ -112,7 +112,7 @@ def test_a_fresh_environment_has_commands_pages_and_completion(
 # Contents ------------------------------------------------------------------------------------------
 
 
-def test_it_is_for_every_platform(wheel: Path) -> None:
+def test_the_wheel_is_for_every_platform(wheel: Path) -> None:
     assert wheel.name == f"glsl_infer-{glsl_infer.__version__}-py3-none-any.whl"
 
 
@@ -157,7 +157,7 @@ def test_the_licence_is_inside(members: dict[str, bytes]) -> None:
 # Metadata ------------------------------------------------------------------------------------------
 
 
-def test_it_needs_four_packages(metadata: Message) -> None:
+def test_the_wheel_requires_four_packages(metadata: Message) -> None:
     needed = [requirement for requirement in metadata.get_all("Requires-Dist", []) if "extra ==" not in requirement]
     assert sorted(requirement.lower() for requirement in needed) == ["glfw", "numpy", "pillow", "pyopengl"]
     assert set(metadata.get_all("Provides-Extra", [])) == {
@@ -176,7 +176,7 @@ def test_it_needs_four_packages(metadata: Message) -> None:
     }
 
 
-def test_its_description_is_the_readme(metadata: Message) -> None:
+def test_the_description_is_the_readme(metadata: Message) -> None:
     assert metadata["Name"] == "glsl-infer"
     assert metadata["Version"] == glsl_infer.__version__
     assert metadata["Requires-Python"] == ">=3.9"
@@ -186,7 +186,7 @@ def test_its_description_is_the_readme(metadata: Message) -> None:
     ]  # test_packages.py has its links
 
 
-def test_its_commands(members: dict[str, bytes]) -> None:
+def test_entry_points_are_classify_and_glsl_infer(members: dict[str, bytes]) -> None:
     lines = members[f"{DIST_INFO}/entry_points.txt"].decode("utf-8").split("\n")
     assert [line for line in lines if line] == [
         "[console_scripts]",
@@ -199,19 +199,19 @@ def test_its_commands(members: dict[str, bytes]) -> None:
 
 
 @pytest.mark.exhaustive
-def test_it_runs_from_the_environment(scripts: Path) -> None:
+def test_the_package_is_imported_from_the_environment(scripts: Path) -> None:
     done = run(scripts, "python", "-c", "import glsl_infer; print(glsl_infer.__file__)")
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).is_relative_to(scripts.parent)
 
 
-def test_nothing_else_is_there(scripts: Path) -> None:
+def test_only_required_packages_are_installed(scripts: Path) -> None:
     done = run(scripts, "python", "-m", "pip", "list", "--disable-pip-version-check", "--format=freeze")
     names = {line.partition("==")[0].lower() for line in done.stdout.splitlines()}
     assert names - {"pip", "setuptools", "wheel"} == {"glsl-infer", "glfw", "numpy", "pillow", "pyopengl"}
 
 
-def test_there_is_no_tensorflow(scripts: Path) -> None:
+def test_tensorflow_and_keras_are_not_installed(scripts: Path) -> None:
     for name in ("tensorflow", "keras"):
         done = run(scripts, "python", "-c", f"import {name}")
         assert done.returncode == 1
@@ -229,7 +229,7 @@ def test_classify(scripts: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("classify", str(PICTURE)), ("glsl-infer", "info")])
-def test_nothing_of_the_current_folder_is_executed(scripts: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_files_of_the_current_folder_are_not_executed(scripts: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
     done = run(scripts, *command, folder=plant(tmp_path))
     assert done.returncode == 0, done.stderr
     assert executed(tmp_path) == []

@@ -8,8 +8,8 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from apply_variations import apply, pictures
 from commands import SMALLEST, history
-from varied import apply, pictures
 
 from training.augmentation import draw
 from training.recipe_augmentation import Augmentation, Cutout, Mixing

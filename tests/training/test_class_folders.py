@@ -1,13 +1,26 @@
-"""The layout of a data set: the message names missing, ambiguous and unreadable files."""
+"""The layout of a data set, and unreadable images."""
 
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
 import shutil
+import struct
+import subprocess
+import sys
+import termios
+import time
 import unicodedata
+from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from glsl_infer.errors import InputError
-from training import data
+from glsl_infer.runtime.pictures.preprocess import load
+from training import crops, data, reading
 
 
 def save(path):
@@ -124,7 +137,7 @@ def test_classes_that_differ_by_the_encoding_of_accents_alone(folder):
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "end ", "bad\udce9"])
-def test_folders_whose_names_are_no_labels(folder, name):
+def test_folders_with_invalid_labels_as_names_are_refused(folder, name):
     save(folder / "train" / "red" / "x.png").parent.rename(folder / "train" / name)
     assert ascii(name) in refused(folder) and "cannot be a label" in refused(folder)
 
@@ -139,7 +152,7 @@ def test_hidden_files_and_folders_are_passed_over(folder, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_files_that_are_no_pictures_are_named(folder, capsys):
+def test_files_other_than_images_are_named(folder, capsys):
     (folder / "train" / "red" / "notes.txt").touch()
     (folder / "val" / "red" / "photo.heic").touch()
     assert counts(data.find(folder)) == {"train": 18, "val": 9, "test": 6}
@@ -167,8 +180,6 @@ def test_links_are_followed(folder, tmp_path):
 
 
 # --- duplicate images
-
-
 def test_the_same_bytes_in_two_splits_are_named(folder, capsys):
     pairs = [(folder / "train/red/red0.png", folder / "val/red/copy.png"), (folder / "val/blue/blue1.png",) * 2]
     shutil.copy(*pairs[0])
@@ -195,3 +206,110 @@ def test_pictures_of_the_same_size_that_differ(folder, capsys):
         (folder / split / "red" / "empty.png").touch()
     data.find(folder)
     assert capsys.readouterr().err == ""
+
+
+SPOILED = {
+    "blue/cut.jpg": "the image is damaged",
+    "blue/empty.png": "the file is empty",
+    "blue/gone.png": "no such file",
+    "green/pipe.png": "is a pipe",
+    "green/text.jpg": "not an image",
+    "red/torn.png": "not an image",
+}
+
+
+@pytest.fixture
+def damaged_folder(image_folder, tmp_path):
+    """Return a data set with six invalid image files in train, each for another reason."""
+    damaged_folder = shutil.copytree(image_folder, tmp_path / "set")
+    train = damaged_folder / "train"
+    photo = tmp_path / "photo.jpg"
+
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (64, 64, 3), np.uint8)).save(photo)
+    (train / "blue" / "cut.jpg").write_bytes(photo.read_bytes()[:1500])
+    (train / "blue" / "empty.png").touch()
+    (train / "blue" / "gone.png").symlink_to(tmp_path / "nowhere.png")
+    os.mkfifo(train / "green" / "pipe.png")
+    (train / "green" / "text.jpg").write_text("<html>404</html>")
+    (train / "red" / "torn.png").write_bytes(b"\x89PNG")
+    return damaged_folder
+
+
+def test_unreadable_images_are_skipped_and_named(damaged_folder, capsys):
+    split = data.find(damaged_folder).splits["train"]
+    assert len(split.paths) == 24
+    pixels, labels, paths = data.read(split, 12)
+    assert len(pixels) == len(paths) == 18 and np.bincount(labels).tolist() == [6, 6, 6]
+    for picture, label, path in zip(pixels, labels, paths):
+        assert np.array_equal(picture, load(path, 12)) and path.parent.name == ("blue", "green", "red")[label]
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "warning: 6 of 24 images cannot be read and are left out (--strict stops here):"
+    assert len(lines) == 7
+    for line, (name, reason) in zip(lines[1:], SPOILED.items()):
+        assert line.startswith(f"  {damaged_folder}/train/{name}: ") and reason in line
+
+
+def test_unreadable_images_are_an_error_in_strict_mode(damaged_folder, capsys):
+    split = data.find(damaged_folder).splits["train"]
+    with pytest.raises(InputError) as error:
+        data.read(split, 12, strict=True)
+    lines = str(error.value).splitlines()
+    assert lines[0] == "6 of 24 images cannot be read:"
+    assert all(f"train/{name}: " in line for line, name in zip(lines[1:], SPOILED))
+    assert capsys.readouterr().err == ""
+
+
+def test_readable_images_cause_no_warning(image_folder, capsys):
+    data.read(data.find(image_folder).splits["val"], 12, strict=True)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_class_without_readable_images_is_an_error(damaged_folder):
+    for path in (damaged_folder / "val" / "red").iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(InputError, match=f"no image of a class can be read: {damaged_folder}/val/red"):
+        data.read(data.find(damaged_folder).splits["val"], 12)
+
+
+def test_a_split_without_readable_images_is_an_error(damaged_folder):
+    for path in (damaged_folder / "val").glob("*/*"):
+        path.write_bytes(b"")
+    with pytest.raises(InputError, match="9 of 9 images cannot be read:\n"):
+        data.read(data.find(damaged_folder).splits["val"], 12)
+
+
+def test_super_resolution_skips_unreadable_images(damaged_folder, capsys):
+    paths = crops.find(damaged_folder)["train"]
+    assert len(crops.read(paths, 16)) == 18
+    assert "6 of 24 images cannot be read" in capsys.readouterr().err
+    with pytest.raises(InputError, match="6 of 24"):
+        crops.read(paths, 16, strict=True)
+
+
+def test_an_interruption_does_not_wait_for_all_images(tmp_path):
+    done = []
+
+    def work(index):
+        if index == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.01)
+        done.append(index)
+
+    with pytest.raises(KeyboardInterrupt):
+        reading.each([tmp_path] * 5000, work)
+    assert len(done) < 4000
+
+
+def test_a_terminal_shows_progress(image_folder):
+    terminal, stderr = pty.openpty()
+    fcntl.ioctl(stderr, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    script = (
+        "import sys; from pathlib import Path; from training import data\n"
+        "data.read(data.find(Path(sys.argv[1])).splits['val'], 12)"
+    )
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run([sys.executable, "-c", script, image_folder], check=True, cwd=root, stderr=stderr)
+    os.close(stderr)
+    text = os.read(terminal, 1 << 16).decode()
+    os.close(terminal)
+    assert "reading: " in text and "/9 [" in text

@@ -94,7 +94,7 @@ def test_labels_txt_gives_the_order(image_folder, tmp_path):
     }
 
 
-def test_pixels_are_what_the_engine_reads(image_folder):
+def test_pixels_equal_those_of_preprocess(image_folder):
     split = data.find(image_folder).splits["val"]
     pixels, labels, paths = data.read(split, 17)
     assert pixels.shape == (9, 17, 17, 3) and pixels.dtype == np.uint8

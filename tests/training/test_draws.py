@@ -1,15 +1,20 @@
-"""Random variations of an image depend only on seed, epoch and image, and are within the recipe's ranges."""
+"""Random variations of an image: their draws, pixels, and the labels of mixed images."""
 
+from __future__ import annotations
+
+import colorsys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from varied import NOTHING, apply, pictures
+from apply_variations import NO_VARIATION, apply, pictures
+from apply_variations import plain as plain_draws
 
 from training import augmentation
-from training.augmentation import FOCAL, YIQ, draw, order, plain
+from training.augmentation import FOCAL, YIQ, draw, mixed_labels, order, plain
 from training.recipe_augmentation import Augmentation, Cutout, Mixing
 from training.trainee import Batches
+from training.variation import FILL
 
 MANY = 4000
 ALL = Augmentation(
@@ -26,7 +31,7 @@ ALL = Augmentation(
 
 
 def drawn(**changed):
-    return draw(replace(NOTHING, **changed), MANY, 1, 2)
+    return draw(replace(NO_VARIATION, **changed), MANY, 1, 2)
 
 
 def same(first, second):
@@ -53,8 +58,6 @@ def areas(boxes):
 
 
 # --- dependencies
-
-
 def test_seed_and_epoch_decide():
     first = draw(ALL, 50, 3, 7)
     assert same(first, draw(ALL, 50, 3, 7))
@@ -66,7 +69,7 @@ def test_seed_and_epoch_decide():
 
 
 @pytest.mark.parametrize("batch", [4, 7])
-def test_a_picture_has_its_variation_whatever_the_batch(batch):
+def test_the_variation_of_an_image_does_not_depend_on_the_batch(batch):
     epoch = Batches(ALL, np.zeros(30, np.int64), 2, batch, seed=3)
     epoch.begin(7)
     numbers = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"]
@@ -103,7 +106,7 @@ def test_strength_scales_ranges_and_shares():
     half = draw(ALL, MANY, 1, 2, strength=0.5)
     assert np.abs(np.log(half["gamma"])).max() == pytest.approx(0.1, abs=0.001)
     assert share(half["keep"] < 1, 0.2) and share(areas(half["cutout"]) > 0, 0.25)
-    flipped = draw(replace(NOTHING, flip=0.5), MANY, 1, 2, strength=0.5)["window"][:, 0, 0] < 0
+    flipped = draw(replace(NO_VARIATION, flip=0.5), MANY, 1, 2, strength=0.5)["window"][:, 0, 0] < 0
     assert share(flipped, 0.25)
 
 
@@ -115,8 +118,6 @@ def test_types_and_shapes():
 
 
 # --- geometry
-
-
 def test_flip():
     windows = drawn(flip=0.3)["window"]
     assert share(windows[:, 0, 0] == -1, 0.3) and (np.abs(windows) == np.eye(3)).all()
@@ -164,8 +165,6 @@ def test_perspective():
 
 
 # --- colours
-
-
 def test_gamma():
     assert uniform_between(np.log(drawn(gamma=0.2)["gamma"]), -0.2, 0.2)
 
@@ -215,8 +214,6 @@ def test_contrast_is_about_middle_grey():
 
 
 # --- boxes and mixtures
-
-
 def test_cutout():
     boxes = drawn(cutout=Cutout(0.5, (0.3, 0.5)))["cutout"]
     sides = (boxes[:, 2:] - boxes[:, :2]) / 2
@@ -249,3 +246,156 @@ def test_a_picture_is_mixed_in_one_way_at_most():
     draws = drawn(mixup=Mixing(0.4, 0.4), cutmix=Mixing(0.6, 1.0))
     blended, pasted = draws["keep"] < 1, areas(draws["cutmix"]) > 0
     assert share(blended, 0.4) and share(pasted, 0.6) and not (blended & pasted).any()
+
+
+COUNT, SIZE = 12, 96
+LABELS = np.eye(3, dtype=np.float32)[np.arange(COUNT) % 3]
+PIXELS = np.broadcast_to((255 * LABELS).astype(np.uint8)[:, None, None], (COUNT, 8, 8, 3))
+"""Red, green, blue, red ...: the mean colour of a mixture is its label."""
+
+
+def seen(draws, size=SIZE):
+    return apply(np.ascontiguousarray(PIXELS), draws, size).mean(axis=(1, 2), dtype=float)
+
+
+@pytest.mark.parametrize(
+    "mixture, tolerance", [({"mixup": Mixing(1.0, 0.4)}, 1e-5), ({"cutmix": Mixing(1.0, 1.0)}, 2.5 / SIZE)]
+)
+def test_labels_are_the_shares_that_are_seen(mixture, tolerance):
+    draws = draw(replace(NO_VARIATION, **mixture), COUNT, 5, 0)
+    labels = mixed_labels(draws, LABELS)
+    assert labels.dtype == np.float32 and np.allclose(labels.sum(axis=1), 1)
+    assert (labels.max(axis=1) < 0.95).sum() >= 4, "really mixed"
+    assert np.abs(seen(draws) - labels).max() < tolerance
+
+
+def test_mixed_one_way_or_the_other_in_one_batch():
+    chosen = replace(NO_VARIATION, mixup=Mixing(0.4, 1.0), cutmix=Mixing(0.4, 1.0))
+    draws = draw(chosen, COUNT, 5, 0)
+    assert (draws["keep"] < 1).any() and (draws["cutmix"][:, 2] > draws["cutmix"][:, 0]).any()
+    assert np.abs(seen(draws) - mixed_labels(draws, LABELS)).max() < 2.5 / SIZE
+
+
+def test_the_partner_is_the_picture_before():
+    draws = plain_draws(COUNT, keep=0.75)
+    assert np.allclose(mixed_labels(draws, LABELS), 0.75 * LABELS + 0.25 * np.roll(LABELS, 1, axis=0))
+    assert np.abs(seen(draws) - mixed_labels(draws, LABELS)).max() < 1e-5
+
+
+def test_a_pasted_quarter():
+    draws = plain_draws(COUNT, cutmix=[-1.0, 0.0, 0.0, 1.0])  # the lower left one
+    mixed = apply(np.ascontiguousarray(PIXELS), draws, 8)
+    before = np.roll(LABELS, 1, axis=0)
+    for picture, own, partner in zip(mixed, LABELS, before):
+        assert np.abs(picture[4:, :4] - partner).max() < 1e-5
+        assert np.abs(picture[:4] - own).max() < 1e-5 and np.abs(picture[:, 4:] - own).max() < 1e-5
+    assert np.allclose(mixed_labels(draws, LABELS), 0.75 * LABELS + 0.25 * before)
+
+
+def test_a_cutout_is_grey_and_keeps_the_label():
+    draws = plain_draws(COUNT, cutout=[0.0, -1.0, 1.0, 0.0])  # the upper right quarter
+    mixed = apply(np.ascontiguousarray(PIXELS), draws, 8)
+    assert (mixed[:, :4, 4:] == FILL).all() and np.abs(mixed[:, 4:] - LABELS[:, None, None]).max() < 1e-5
+    assert np.array_equal(mixed_labels(draws, LABELS), LABELS)
+
+
+def test_cutout_is_applied_after_mixing():
+    everything = replace(NO_VARIATION, mixup=Mixing(1.0, 1.0), cutout=Cutout(1.0, (1.0, 1.0)))
+    draws = draw(everything, COUNT, 5, 0)
+    mixed = apply(np.ascontiguousarray(PIXELS), draws, 32)
+    grey = (mixed == FILL).all(axis=-1).mean(axis=(1, 2))
+    assert np.abs(grey - np.prod(draws["cutout"][:, 2:] - draws["cutout"][:, :2], axis=1) / 4).max() < 2.5 / 32
+    assert grey.min() > 0.1 and grey.max() < 1
+
+
+GREY = np.linspace(0, 255, 16).astype(np.uint8)[:, None, None, None] * np.ones((1, 4, 4, 3), np.uint8)
+
+
+def one_colour(rgb):
+    return np.full((1, 4, 4, 3), rgb, np.uint8)
+
+
+def drawn_until(expected, **changed):
+    """Return a draw of one image for which ``expected`` holds."""
+    chosen = replace(NO_VARIATION, **changed)
+    return next(draws for draws in (draw(chosen, 1, 1, epoch) for epoch in range(500)) if expected(draws))
+
+
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+def test_gamma_is_a_power(gamma):
+    pixels = pictures(3, 6)
+    pixels[0], pixels[1] = 0, 255
+    result = apply(pixels, plain_draws(3, gamma=gamma), 6)
+    assert np.abs(result - (pixels / 255.0) ** gamma).max() < 1e-4
+    assert (result[0] < 1e-6).all() and np.allclose(result[1], 1), "black stays black, and white white"
+
+
+def test_brightness_is_added_and_clipped():
+    colour = np.eye(3, 4)
+    colour[:, 3] = 0.1
+    pixels = pictures(2, 6)
+    assert np.abs(apply(pixels, plain_draws(2, colour=colour), 6) - np.minimum(pixels / 255.0 + 0.1, 1)).max() < 1e-5
+    colour[:, 3] = -0.1
+    assert np.abs(apply(pixels, plain_draws(2, colour=colour), 6) - np.maximum(pixels / 255.0 - 0.1, 0)).max() < 1e-5
+
+
+def test_grey_has_no_hue_and_no_saturation():
+    draws = draw(replace(NO_VARIATION, hue=180.0, saturation=1.0), len(GREY), 1, 0)
+    assert np.abs(apply(GREY, draws, 4) - GREY / 255.0).max() < 1e-4
+
+
+def test_no_saturation_leaves_the_brightness():
+    draws = drawn_until(lambda d: abs(np.linalg.det(d["colour"][0, :, :3])) < 1e-5, saturation=1.0)
+    result = apply(one_colour((200, 50, 100)), draws, 4)
+    assert np.abs(result - (0.299 * 200 + 0.587 * 50 + 0.114 * 100) / 255).max() < 0.005
+
+
+def test_hue_turns_the_colour_and_keeps_brightness_and_strength():
+    def strength_and_angle(rgb):
+        brightness, i, q = colorsys.rgb_to_yiq(*rgb)
+        return brightness, np.hypot(i, q), np.degrees(np.arctan2(q, i))
+
+    draws = drawn_until(lambda d: d["colour"][0, 0, 0] < 0.02, hue=180.0)  # far enough to remove all red from red
+    muted = (150, 110, 110)  # within the limits of black and white
+    before = strength_and_angle(np.array(muted) / 255)
+    after = strength_and_angle(apply(one_colour(muted), draws, 4)[0, 0, 0])
+    assert after[0] == pytest.approx(before[0], abs=0.005) and after[1] == pytest.approx(before[1], rel=0.05)
+    assert 75 < abs(after[2] - before[2]) < 285
+
+
+def test_contrast():
+    draws = drawn_until(lambda d: d["colour"][0, 0, 0] > 1.15, contrast=0.2)
+    factor = float(draws["colour"][0, 0, 0])
+    result = apply(GREY[5:6], draws, 4)
+    assert np.allclose(result, 0.5 + factor * (GREY[5:6] / 255.0 - 0.5), atol=1e-5)
+
+
+def test_results_stay_between_black_and_white():
+    chosen = replace(NO_VARIATION, hue=180.0, saturation=1.0, brightness=0.5, contrast=1.0, gamma=1.0)
+    result = apply(pictures(64, 5), draw(chosen, 64, 1, 0), 5)
+    assert result.min() == 0 and result.max() == 1 and result.dtype == np.float32
+
+
+def boxed(picture, side):
+    """Average over ``side`` pixels in both directions, and over fewer at an edge."""
+    size = len(picture)
+    reach = range(-(side // 2), side // 2 + 1)
+    there = np.arange(size)[:, None]
+    rows = np.array([there == index + step for index in range(size) for step in reach], float)
+    weights = rows.reshape(size, side, size).sum(axis=1)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.einsum("ab,cd,bde->ace", weights, weights, picture, optimize=True)
+
+
+@pytest.mark.parametrize("size, side", [(120, 3), (257, 5)])
+def test_two_box_filters(size, side):
+    pixels = pictures(1, size)
+    sharp, soft, half = (apply(pixels, plain_draws(1, blur=blur), size)[0] for blur in (0.0, 1.0, 0.5))
+    assert np.abs(soft - boxed(boxed(pixels[0] / 255.0, side), side)).max() < 1e-4
+    assert np.abs(half - (sharp + soft) / 2).max() < 1e-5
+    assert soft.std() < 0.4 * sharp.std()
+
+
+def test_small_pictures_stay_sharp():
+    pixels = pictures(1, 33)
+    assert np.abs(apply(pixels, plain_draws(1, blur=1.0), 33)[0] - pixels[0] / 255.0).max() < 1e-4

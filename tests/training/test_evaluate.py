@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from judged_model import LABELS, save_colours
-from planted import executed, plant
+from colour_classifier import LABELS, save_colours
+from planted_modules import executed, plant
 
 from training import evaluate
 
@@ -86,7 +86,7 @@ def test_a_broken_picture_is_named_and_left_out(model, data, tmp_path, capsys):
     assert "red/broken.png" in capsys.readouterr().err
 
 
-def test_a_limit_of_nothing_is_refused(model, data, capsys):
+def test_a_limit_of_zero_is_refused(model, data, capsys):
     with pytest.raises(SystemExit) as stopped:
         run(model, "--data", data, "--limit", "0")
     assert stopped.value.code == 2

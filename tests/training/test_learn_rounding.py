@@ -31,7 +31,7 @@ def network():
     return keras.Model(image, L.GlobalAveragePooling2D(name="mean")(x))
 
 
-def test_it_is_what_the_exact_reference_computes():
+def test_rounded_outputs_equal_the_exact_reference():
     model = network()
     prepared, ranges = stored(model, PICTURES[:8], precision="8")
     copy = rounded(model, PICTURES[:8], precision="8")

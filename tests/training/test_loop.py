@@ -144,7 +144,7 @@ def test_the_history_has_all_metrics_of_each_epoch(averaged):
     assert [entry["epoch"] for entry in averaged[2]] == [1, 2, 3, 4, 5], "all were told of"
 
 
-def test_the_model_is_what_validated_best(averaged):
+def test_the_saved_model_has_the_best_validation_score(averaged):
     assert score(averaged[0]) == pytest.approx(best(averaged[0]))
 
 
@@ -182,7 +182,7 @@ def test_a_start_is_where_it_begins(tmp_path):
 # --- failures
 
 
-def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
     absurd = Recipe(batch=8, phases=(Phase(epochs=3),), consistency=Consistency(weight=1e38, noise=32.0))
     with pytest.raises(RunError, match=r"epoch 1: the loss is (nan|inf), no finite .* lower optimizer.rate"):
         run(absurd, tmp_path)

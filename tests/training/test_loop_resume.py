@@ -87,7 +87,7 @@ def test_a_run_interrupted_four_times_ends_the_same(uninterrupted, tmp_path):
     check(tmp_path, uninterrupted)
 
 
-def test_a_finished_run_stays_as_it_is(uninterrupted):
+def test_resuming_a_finished_run_changes_no_results(uninterrupted):
     before = history(uninterrupted)
     model = keras.saving.load_model(uninterrupted / "model.keras").get_weights()
     resume(RECIPE, uninterrupted)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from judged_model import LABELS, save_colours
+from colour_classifier import LABELS, save_colours
 from PIL import Image
 
 from glsl_infer import bundle as bundles
@@ -134,7 +134,7 @@ def test_written_again_without_run_and_evaluations(root):
     assert [path.read_bytes() for path in files] == before
 
 
-def test_check_of_an_up_to_date_card_changes_nothing(root, capsys):
+def test_check_of_an_up_to_date_card_writes_no_files(root, capsys):
     write(root)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     capsys.readouterr()
@@ -169,7 +169,7 @@ def test_check_sees_another_model(root, capsys):
     assert "measured on another file than" in printed(capsys, root, "--check")
 
 
-def test_an_evaluation_of_another_model_is_refused_and_nothing_is_written(root, capsys):
+def test_an_evaluation_of_another_model_is_refused_before_any_write(root, capsys):
     report = json.loads((root / "test.json").read_text())
     report["sha256"]["bundle"] = "0" * 64
     write_json(root / "test.json", report)
@@ -291,7 +291,7 @@ def test_curves_of_runs_with_gaps(tmp_path):
     assert pictures.shown(pictures.curves_data(RUNS[:1])) != pictures.shown(pictures.curves_data(RUNS))
 
 
-def test_what_is_no_picture_of_ours_shows_nothing(tmp_path):
+def test_foreign_images_have_no_description(tmp_path):
     assert pictures.shows(tmp_path / "none.png") is None
     (tmp_path / "text.png").write_text("no picture")
     assert pictures.shows(tmp_path / "text.png") is None

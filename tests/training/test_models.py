@@ -68,7 +68,7 @@ def test_activations_change_no_name_and_learn_8_numbers_a_layer():
     assert np.abs(np.asarray(plain(x)) - np.asarray(learnt(x))).max() < 1e-4
 
 
-def test_a_clipped_relu_begins_with_units_that_change_nothing():
+def test_units_with_clipped_relu_begin_as_identities():
     network = x22(33, 3, stages=2, activation="clipped_relu")
     x = np.random.default_rng(1).random((2, 33, 33, 3), np.float32)
     for before, after in (("b0-conv-act", "b1-stage1-dw-act"), ("b1-stage1-dw-act", "b1-stage2-dw-act")):
@@ -159,7 +159,7 @@ def test_width_scales_the_channels():
         ({"classes": 1}, "at least 2"),
     ],
 )
-def test_what_does_not_work_out_is_refused(arguments, advice):
+def test_inconsistent_arguments_are_refused(arguments, advice):
     with pytest.raises(ValueError, match=re.escape(advice)):
         x22(**arguments)
 
@@ -217,7 +217,7 @@ def test_channel_shuffle(channels, start):
     assert y[0, 1, 2].tolist() == [4 * s + lane for s in order for lane in range(4)]
 
 
-def test_channel_shuffle_refuses_what_is_no_permutation():
+def test_channel_shuffle_refuses_indivisible_channels():
     with pytest.raises(ValueError, match="40"):
         ChannelShuffle(step=8)(np.zeros((1, 1, 1, 40), np.float32))
 

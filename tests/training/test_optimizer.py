@@ -100,7 +100,7 @@ def test_a_moving_average_copies_its_weights():
     assert same(average.weights, weights(1.0))
 
 
-def test_no_decay_is_no_average():
+def test_a_decay_of_zero_keeps_no_average():
     average = MovingAverage(0.0)
     average.update(weights(1.0), 1)
     assert average.weights == []
@@ -118,7 +118,7 @@ def test_the_best_are_kept_best_first():
     assert same(best.average(), weights(3.0))
 
 
-def test_of_equal_ones_the_earlier_is_better():
+def test_earlier_checkpoints_win_ties():
     best = BestCheckpoints(2)
     for epoch in (1, 2, 3):
         best.add(Checkpoint((0.5, -1.0), epoch, weights(1.0)))

@@ -73,13 +73,15 @@ def test_a_batch_is_crops_and_their_halves():
     assert small.shape == (40, 4, 4, 3) and sharp.shape == (40, 8, 8, 3) and sharp.dtype == np.uint8
     assert np.array_equal(small, crops.halve(sharp))
     windows = np.lib.stride_tricks.sliding_window_view(picture, (8, 8), (0, 1)).transpose(0, 1, 3, 4, 2)
-    ways = set()
+    orientations = set()
     for crop in sharp:
         turned = [np.rot90(mirrored, turn) for mirrored in (crop, crop[:, ::-1]) for turn in range(4)]
-        results = [way for way, window in enumerate(turned) if (windows == window).all(axis=(2, 3, 4)).any()]
+        results = [
+            orientation for orientation, window in enumerate(turned) if (windows == window).all(axis=(2, 3, 4)).any()
+        ]
         assert len(results) == 1
-        ways.update(results)
-    assert ways == set(range(8))
+        orientations.update(results)
+    assert orientations == set(range(8))
 
 
 def test_batches_follow_from_seed_and_index():

@@ -57,7 +57,7 @@ def test_a_finished_run_has_its_files(finished):
     assert Recipe.read(out / "recipe.yaml") == Recipe.parse(RECIPE, "").changed(batch=8, seed=3)
 
 
-def test_it_learns(finished, image_folder):
+def test_training_reaches_full_accuracy(finished, image_folder):
     out, _ = finished
     last = history(out)[-1]
     assert last["val_accuracy"] == last["val_accuracy_average"] == 1.0
@@ -76,7 +76,7 @@ def test_training_prints_its_steps(finished):
     assert re.fullmatch(r"best: .*, epoch \d+, val accuracy 100.00 % -> .*model.keras", lines[-1])
 
 
-def test_no_progress_bar_where_stderr_is_no_terminal(finished):
+def test_without_a_terminal_no_progress_bar_is_printed(finished):
     _, done = finished
     assert "\r" not in done.stdout + done.stderr and "%|" not in done.stderr
 
@@ -216,7 +216,7 @@ def test_a_teacher_of_another_size(image_folder, still, tmp_path):
     assert run(image_folder, tmp_path / "run", *arguments) == 0
     model = keras.saving.load_model(tmp_path / "run" / "model.keras")
     x = np.random.default_rng(0).random((8, 17, 17, 3), np.float32)
-    assert (np.asarray(model(x)).argmax(axis=1) == 1).all(), "nothing but the teacher's opinion was learnt"
+    assert (np.asarray(model(x)).argmax(axis=1) == 1).all(), "only the teacher's outputs were learnt"
     assert history(tmp_path / "run")[-1]["loss"] < 0.5 * history(tmp_path / "run")[0]["loss"]
     assert all(np.array_equal(a, b) for a, b in zip(before, teacher.weights))
 
@@ -303,14 +303,14 @@ def test_a_teacher_of_other_classes(image_folder, tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_teacher_of_something_else_than_pictures(image_folder, tmp_path, capsys):
+def test_a_teacher_without_image_input_is_refused(image_folder, tmp_path, capsys):
     inputs = keras.Input((7,))
     keras.Model(inputs, keras.layers.Dense(3)(inputs)).save(tmp_path / "teacher.keras")
     assert run(image_folder, tmp_path / "run", "--teacher", tmp_path / "teacher.keras") == 2
     assert "teacher.keras: a teacher reads (None, 7); it must read square images" in capsys.readouterr().err
 
 
-def test_a_start_of_which_nothing_fits(image_folder, tmp_path, capsys):
+def test_initial_weights_without_a_matching_layer_are_refused(image_folder, tmp_path, capsys):
     inputs = keras.Input((17, 17, 3))
     x = keras.layers.GlobalAveragePooling2D()(keras.layers.Conv2D(4, 3, name="mine")(inputs))
     keras.Model(inputs, keras.layers.Dense(3, name="head")(x)).save(tmp_path / "start.keras")

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from apply_variations import NO_VARIATION, apply, pictures, plain
 from PIL import Image
-from varied import NOTHING, apply, pictures, plain
 
 from glsl_infer.errors import InputError
 from training.augmentation import draw
@@ -22,13 +22,13 @@ WILD = Augmentation(rotation=180.0, scale=(0.5, 2.0), translation=0.3, perspecti
 def resampled(picture, window, size):
     """Resample pixel by pixel, in float64: np.pad mirrors the image instead of folding coordinates."""
     side = len(picture)
-    wide = 6 * side
-    mirrored = np.pad(picture / 255.0, ((wide, wide), (wide, wide), (0, 0)), mode="symmetric")
+    border = 6 * side
+    mirrored = np.pad(picture / 255.0, ((border, border), (border, border), (0, 0)), mode="symmetric")
     result = np.empty((size, size, 3))
     for row in range(size):
         for column in range(size):
             position = window.astype(float) @ [(2 * column + 1) / size - 1, (2 * row + 1) / size - 1, 1]
-            x, y = (position[:2] / position[2] + 1) / 2 * side - 0.5 + wide
+            x, y = (position[:2] / position[2] + 1) / 2 * side - 0.5 + border
             left, top = int(np.floor(x)), int(np.floor(y))
             corners = mirrored[top : top + 2, left : left + 2]
             across = corners[:, 0] * (1 - (x - left)) + corners[:, 1] * (x - left)
@@ -121,7 +121,7 @@ def cells(path):
 
 def test_a_contact_sheet_has_a_picture_and_its_augmentations_in_a_row(tmp_path):
     pixels = pictures(20, SIDE)
-    contact_sheet(tmp_path / "new" / "sheet.png", pixels, Recipe(augmentation=replace(NOTHING, flip=0.5)), SIDE)
+    contact_sheet(tmp_path / "new" / "sheet.png", pixels, Recipe(augmentation=replace(NO_VARIATION, flip=0.5)), SIDE)
     result = cells(tmp_path / "new" / "sheet.png")
     assert len(result) == ROWS
     numbers = []

@@ -1,4 +1,4 @@
-"""Activations: values, ranges and texts of every form."""
+"""Activations: values, ranges and texts of every form, and piecewise-linear sigmoids."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from activation_texts import TEXTS
+from graphs import PLS, conv_node, input_node
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairwise import each_of
@@ -14,6 +15,7 @@ from pairwise import each_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations import activation
+from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES, Clamp, PiecewiseLinear, of_slopes
 from glsl_infer.lowering import fold
 
 X = np.linspace(-9.0, 9.0, 3001)
@@ -34,16 +36,16 @@ def test_the_text_of_an_activation_parses_to_the_same_function(text: str) -> Non
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_values_are_in_the_range_and_near_its_bounds(text: str) -> None:
-    far = np.array([-1e5, -500.0, 500.0, 1e5])  # far enough for roots and logarithms
-    function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 28_001), far]))
+    extremes = np.array([-1e5, -500.0, 500.0, 1e5])  # far enough for roots and logarithms
+    function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 28_001), extremes]))
     assert y.min() >= function.low - 1e-12 and y.max() <= function.high + 1e-12
     assert y.min() == pytest.approx(function.low, abs=0.02) if math.isfinite(function.low) else y.min() < -3.0
     assert y.max() == pytest.approx(function.high, abs=0.02) if math.isfinite(function.high) else y.max() > 9.0
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_rises_if_the_function_never_decreases(text: str) -> None:
-    assert activation(text).rises == bool((np.diff(at(text, X), axis=0) >= -1e-15).all())
+def test_a_function_without_extrema_never_decreases(text: str) -> None:
+    assert (not activation(text).extrema) == bool((np.diff(at(text, X), axis=0) >= -1e-15).all())
 
 
 @pytest.mark.slow
@@ -65,14 +67,14 @@ def test_the_range_on_an_interval_is_exact(text: str, low: float, width: float) 
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_it_computes_in_the_type_of_its_argument(text: str) -> None:
+def test_results_have_the_type_of_the_argument(text: str) -> None:
     single = at(text, X.astype(np.float32))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, at(text, X.astype(np.float32).astype(np.float64)), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_weights_may_scale_is_scaled_alike(text: str) -> None:
+def test_homogeneous_activations_scale_with_their_input(text: str) -> None:
     if activation(text).scales:
         np.testing.assert_allclose(at(text, 3.0 * X), 3.0 * at(text, X), rtol=1e-12)
 
@@ -135,7 +137,7 @@ def test_values_by_their_formulas(text: str, value: float) -> None:
         ("wave", r"no activation is called 'wave'; there are: absolute, at_least\(LOW\)"),
     ],
 )
-def test_what_is_no_activation_is_refused(text: str, message: str) -> None:
+def test_invalid_activations_are_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         activation(text)
 
@@ -160,3 +162,89 @@ def test_lanes_beyond_the_last_channel_store_0(text: str, zeros: tuple[float, ..
         for name, neutral in (("RANGE_FACTOR", 1.0), ("RANGE_OFFSET", 0.0))
     )
     assert (y * factor[-1, 3] + offset[-1, 3]) * 255.0 < 0.25
+
+
+slopes = st.floats(0.0, 3.0)
+lefts = st.floats(-5.0, 0.0)
+rights = st.floats(0.0, 5.0)
+LINE = np.linspace(-12.0, 12.0, 997)
+
+
+@given(
+    st.floats(0.01, 2.0),
+    st.lists(st.tuples(slopes, st.tuples(lefts, rights)), max_size=3),
+    st.tuples(st.floats(-2.0, 2.0), st.floats(-0.5, 1.5)),
+)
+def test_slopes_and_bends_come_out_as_given(outer, pairs, centre) -> None:
+    result = of_slopes(outer, [slope for slope, _ in pairs], [bend for _, bend in pairs], centre)
+    u = LINE - centre[0]
+    expected = centre[1] + outer * u + sum(slope * np.clip(u, *bend) for slope, bend in pairs)
+    np.testing.assert_allclose(result(LINE), np.clip(expected, 0.0, 1.0), atol=1e-12)
+
+
+@given(st.floats(0.01, 2.0), st.lists(st.tuples(slopes, st.tuples(lefts, rights)), max_size=3))
+def test_a_name_keeps_nine_digits(outer, pairs) -> None:
+    function = of_slopes(outer, [slope for slope, _ in pairs], [bend for _, bend in pairs], (0.0, 0.5))
+    parsed = activation(function.name).pieces
+    assert parsed is not None and parsed.name == function.name
+    np.testing.assert_allclose(parsed(LINE), function(LINE), atol=1e-7)
+    y = parsed(LINE)
+    assert (np.diff(y) >= 0.0).all() and y.min() >= 0.0 and y.max() <= 1.0
+    assert parsed.folded(np.array([parsed.zero_at])) == 0.0
+    np.testing.assert_allclose(parsed.folded(parsed.factor * LINE + parsed.offset), y, atol=1e-12)
+
+
+def test_known_functions_are_of_this_form() -> None:
+    seven = of_slopes(0.05, (0.1, 0.05), ((-0.5, 0.5), (-2.5, 2.5)), (0.0, 0.5))
+    np.testing.assert_allclose(seven(LINE), activation(PLS)(LINE), atol=1e-12)
+    np.testing.assert_allclose(SEVEN_PIECES(LINE), activation(PLS)(LINE), atol=1e-12)
+    np.testing.assert_allclose(HARD_SIGMOID(LINE), activation("hard_sigmoid")(LINE), atol=1e-12)
+    assert HARD_SIGMOID.name == "piecewise_linear(0.166666667,0.5)"
+    assert PiecewiseLinear(1.0, 0.0)(LINE).tolist() == activation("relu(1)")(LINE).tolist()
+
+
+def test_piecewise_linear_results_have_the_type_of_the_argument() -> None:
+    function = PiecewiseLinear(0.3, 0.2, (Clamp(0.7, -0.1, 0.3),))
+    assert function(LINE.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(function(LINE.astype(np.float32)), function(LINE), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("piecewise_linear(0,1)", "first factor must be positive"),
+        ("piecewise_linear(-1,1)", "first factor must be positive"),
+        ("piecewise_linear(1,0,-1,0,1)", r"its clamp \(-1, 0, 1\) needs a factor of 0 or more and low <= high"),
+        ("piecewise_linear(1,0,1,1,0)", r"its clamp \(1, 1, 0\) needs a factor"),
+        ("piecewise_linear(1,0,1,0,60,1,0,40)", "its clamps may reach 99 together, no more"),
+        ("piecewise_linear(1,1e+40)", "not finite"),
+        ("piecewise_linear(1)", r"not of the form piecewise_linear\(FACTOR,OFFSET\[,FACTOR,LOW,HIGH\]...\)"),
+        ("piecewise_linear(1,0,1)", "not of the form"),
+        ("piecewise_linear(1, 0)", "not of the form"),
+        ("piecewise_linear(1,nan)", "not of the form"),
+        ("piecewise_linear()", "not of the form"),
+        ("piecewise_linear", "not of the form"),
+    ],
+)
+def test_other_numbers_are_refused(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        activation(name)
+
+
+def test_other_names_are_none_of_these() -> None:
+    with pytest.raises(ValueError, match=r"there are: .*, piecewise_linear\(FACTOR,OFFSET"):
+        activation("piecewise_linears")
+
+
+def test_slopes_that_fall_or_bends_on_one_side_are_refused() -> None:
+    with pytest.raises(ValueError, match="outer slope of 0; it must be positive"):
+        of_slopes(0.0, (), (), (0.0, 0.5))
+    with pytest.raises(ValueError, match="breakpoints at 1 and 2 from the centre; they must be on both sides"):
+        of_slopes(1.0, (1.0,), ((1.0, 2.0),), (0.0, 0.5))
+
+
+def test_a_layer_with_bad_numbers_is_named() -> None:
+    body = (input_node(4), conv_node(np.random.default_rng(0), "conv", ("image",), 3, 4))
+    act = Node("act", "activation", ("conv",), {"function": "piecewise_linear(0,1)"})
+    with pytest.raises(ModelError, match="layer 'act'"):
+        Graph("g", (*body, act), "act")

@@ -40,14 +40,14 @@ def moved_most(graph: Graph, values: dict[str, Value], name: str) -> float:
         window[..., group * channels : (group + 1) * channels] = np.sign(kernel[..., f])
         inputs = [steps * window] + [np.full((1, 1, filters), step_of(values[input])[f]) for input in node.inputs[1:]]
         bare = node.with_attrs(padding=(0, 0, 0, 0), activation="linear")
-        still = ops.get("conv2d").reference(bare, [np.zeros_like(input) for input in inputs])
-        there = ops.get("conv2d").reference(bare, inputs)
-        results.append(((there - still) / step_of(target))[0, 0, f])
+        unchanged = ops.get("conv2d").reference(bare, [np.zeros_like(input) for input in inputs])
+        changed = ops.get("conv2d").reference(bare, inputs)
+        results.append(((changed - unchanged) / step_of(target))[0, 0, f])
     return max(results)
 
 
 @pytest.mark.parametrize("layer", ["first", "more", "each"])
-def test_the_gain_is_what_moves_the_output_most(layer: str) -> None:
+def test_the_gain_is_the_largest_change_of_an_output(layer: str) -> None:
     """``each`` is depthwise and has a residual. All layers have their own ranges."""
     program = ranged.ranged_program()
     gains = amplification.gains(program.graph, program.values)
@@ -97,7 +97,7 @@ def test_large_weights_that_cancel_are_warned_of(factor: float, warned: bool) ->
         assert result[0].startswith("layer 'difference': a step in what it reads may be 4000 steps of its output")
         assert "train it with weight decay, or give more varied images with --images DIR" in result[0]
         (calibrated,) = amplification.warnings(gains, {}, calibrated=True)
-        assert calibrated.endswith("or calibrate with more varied images"), "nobody is told to do what was done"
+        assert calibrated.endswith("or calibrate with more varied images"), "a remedy in use is not repeated"
 
 
 def test_many_layers_with_large_gains_are_one_sentence() -> None:
@@ -113,10 +113,10 @@ def test_rounding_of_32_bit_sums_is_within_the_estimate() -> None:
     sums = np.zeros(len(texels), np.float32)
     for channel_texels, weight in zip(texels.T, kernel):
         sums = sums + channel_texels * weight
-    off = np.abs(sums.astype(np.float64) - texels.astype(np.float64) @ kernel.astype(np.float64)) * 255.0
+    error_of_sum = np.abs(sums.astype(np.float64) - texels.astype(np.float64) @ kernel.astype(np.float64)) * 255.0
     error = amplification.rounding(float(np.abs(kernel).astype(np.float64).sum()))
     assert error > 0.02
-    assert 0.5 * error < off.max() < len(kernel) * error
+    assert 0.5 * error < error_of_sum.max() < len(kernel) * error
 
 
 def test_an_error_beyond_the_bound_names_where_it_begins_and_where_it_is_most() -> None:
@@ -127,7 +127,7 @@ def test_an_error_beyond_the_bound_names_where_it_begins_and_where_it_is_most() 
     assert amplification.warnings({}, {**errors, "b": 8.0, "c": 8.0, "d": 7.9}) == ()
 
 
-def test_what_is_no_number_is_warned_of() -> None:
+def test_nan_and_infinity_are_warned_of() -> None:
     assert len(amplification.warnings({"a": math.nan}, {"a": math.inf})) == 2
 
 
@@ -143,7 +143,7 @@ def test_the_shipped_models_stay_below_both_bounds(path: Path) -> None:
     assert 0.2 < max(errors.values()) < 3.0
 
 
-def test_the_error_is_that_of_rounding_where_nothing_is_enlarged() -> None:
+def test_without_amplification_the_error_is_that_of_rounding() -> None:
     """Without amplification, the error equals rounding: sqrt(1/12) of a step."""
     bundle = tiny.tiny_bundle()
     errors = amplification.errors(bundle.graph, bundle.graph, [tiny.tiny_picture(1), tiny.tiny_picture(2)])

@@ -44,7 +44,7 @@ def test_other_files_are_refused(data: bytes, words: str, tmp_path: Path) -> Non
     assert words in done.stderr
 
 
-def test_a_report_without_times_has_none() -> None:
+def test_a_report_without_times_has_no_frame_or_start_time() -> None:
     assert saved.frame_ms({"benchmark": {"failed": "no GPU"}}) is None
     assert saved.start_ms(json.loads('{"benchmark": {"start_ms": {"total": null}}}')) is None
 
@@ -58,7 +58,7 @@ def table() -> ModuleType:
     return module
 
 
-def test_a_hostile_report_is_a_row_and_nothing_more(table: ModuleType) -> None:
+def test_a_hostile_report_is_escaped_in_its_row(table: ModuleType) -> None:
     hostile = "a | b\n# Title <img src=x onerror=alert(1)> [x](javascript:1) `y` **z**" + "z" * 9999
     (row,) = table._table(["board"], [[hostile]])[2:]
     assert not set(row) & set("|\n<>[]`*")

@@ -192,7 +192,7 @@ def test_numbers_have_no_fit_and_any_value_but_partial_sums() -> None:
     ],
     ids=str,
 )
-def test_steps_that_there_are_not(steps: Any) -> None:
+def test_unknown_steps_are_refused(steps: Any) -> None:
     refused_by_both(put(SMALL, ("outputs", 0, "steps"), steps))
 
 
@@ -200,7 +200,7 @@ def test_steps_that_there_are_not(steps: Any) -> None:
     ("purpose", "steps"),
     [("classes", [{"step": "argmax"}]), ("mask", []), ("values", [{"step": "rows", "columns": 2}])],
 )
-def test_what_only_the_reader_knows_of_steps(purpose: str, steps: Any) -> None:
+def test_rules_of_steps_that_only_the_reader_checks(purpose: str, steps: Any) -> None:
     data = put(put(SMALL, ("outputs", 0, "purpose"), purpose), ("outputs", 0, "steps"), steps)
     VALIDATOR.validate(data)
     with pytest.raises(BundleError, match=r"outputs\[0\]: ") as caught:
@@ -210,11 +210,11 @@ def test_what_only_the_reader_knows_of_steps(purpose: str, steps: Any) -> None:
 
 @pytest.mark.parametrize("path", IMAGE_PLACES, ids=name)
 def test_wrong_types_in_an_image(path: Place) -> None:
-    for wrong in WRONG.get(type(IMAGE_PLACES[path]), ["1", [1], None, True]):
+    for wrong in WRONG_VALUES.get(type(IMAGE_PLACES[path]), ["1", [1], None, True]):
         refused_by_both(put(IMAGE, path, wrong))
 
 
-WRONG: dict[type, list[Any]] = {
+WRONG_VALUES: dict[type, list[Any]] = {
     dict: [[], "x", None],
     list: [{}, "x", None],
     str: [5, [], None],
@@ -225,7 +225,7 @@ WRONG: dict[type, list[Any]] = {
 @pytest.mark.parametrize("path", [path for path in PLACES if path], ids=name)
 def test_wrong_types_are_refused(path: Place) -> None:
     value = PLACES[path]
-    for wrong in WRONG.get(type(value), ["1", [1], None, True]):
+    for wrong in WRONG_VALUES.get(type(value), ["1", [1], None, True]):
         refused_by_both(put(SMALL, path, wrong))
 
 
@@ -406,7 +406,7 @@ def test_the_reader_refuses_inconsistent_entries(path: Place, value: Any) -> Non
         check(manifest, {member: sizes[member] for member in manifest.members})
 
 
-def test_a_constant_texture_has_a_member_and_others_have_none() -> None:
+def test_only_constant_textures_have_members() -> None:
     data = bundle_data.manifest_data(tiny.tiny_manifest())
     VALIDATOR.validate(data)
     kinds = {texture["kind"]: index for index, texture in enumerate(data["textures"])}
@@ -439,7 +439,7 @@ def test_the_schema_and_the_reader_agree_on_member_names() -> None:
         assert bool(re.search(pattern, member)) == bool(re.fullmatch(format_constants.FILE_PATTERN, member)), member
 
 
-def test_another_version_is_refused_before_anything_else() -> None:
+def test_the_version_is_checked_first() -> None:
     with pytest.raises(BundleError, match=r"version 3.*reads up to 2.*pip install \."):
         manifest_json.from_json({"format": "glslnn", "version": 3, "entirely": "different"}, b"")
     with pytest.raises(BundleError, match=r"the model has format version 1, .* 2; export it again"):

@@ -58,11 +58,22 @@ def test_arrays_without_an_axis_of_one(tmp_path: Path) -> None:
         assert len(samples(graph, [tmp_path / "x.npy"])) == count
 
 
-def test_what_does_not_fit_is_named_with_the_shape(tmp_path: Path) -> None:
+def test_channels_may_be_first_as_in_onnx(tmp_path: Path) -> None:
+    for shape in ((12, 9, 2), (1, 30, 4)):
+        node = replace(input_node(12), attrs={"shape": shape, "fit": None, "scales": None, "zeros": None})
+        graph = Graph("g", (node, conv_node(RANDOM, "a", ("image",), shape[2], 5), pool_node("pool", "a")), "pool")
+        values = RANDOM.normal(size=(3, *shape)).astype(np.float32)
+        for stored in (values, np.moveaxis(values, -1, 1), np.moveaxis(values, -1, 1).squeeze()):
+            np.save(tmp_path / "x.npy", stored)
+            found = [sample["image"] for sample in samples(graph, [tmp_path / "x.npy"])]
+            np.testing.assert_array_equal(found, values)
+
+
+def test_arrays_that_do_not_fit_are_named_with_the_expected_shape(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((12, 7, 3), np.float32))
     with pytest.raises(InputError, match="--fit"):
         samples(PICTURES, [tmp_path / "x.npy"])
-    with pytest.raises(InputError, match=r"give an array of shape \(12, 12, 3\), or several samples"):
+    with pytest.raises(InputError, match=r"give an array of shape \(12, 12, 3\) or \(3, 12, 12\), or several samples"):
         samples(NUMBERS, [tmp_path / "x.npy"])
     (tmp_path / "y.npy").write_bytes(b"no array")
     with pytest.raises(InputError, match=r"y\.npy"):

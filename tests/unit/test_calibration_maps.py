@@ -47,11 +47,11 @@ def test_simulated_sums_of_another_weights_mode_are_not_used(
     nodes.append(conv_node(rng, "b", ("a", "a"), 8, 8, activation="relu(1)"))  # adds unscaled texels
     graph = prepare(optimize(Graph("two", nodes, [GraphOutput("end", ("b",))]))).graph
     shared = lower.CalibrationMaps(lambda: calibration_maps.compute_maps(graph, ()))
-    again = [lower.to_program(graph, Target(weights=mode), maps=shared) for mode in modes][-1]
+    later = [lower.to_program(graph, Target(weights=mode), maps=shared) for mode in modes][-1]
     alone = lower.to_program(graph, Target(weights=modes[-1]))
-    assert again.passes == alone.passes
-    assert again.members == alone.members
-    build.to_bundle(again, ())
+    assert later.passes == alone.passes
+    assert later.members == alone.members
+    build.to_bundle(later, ())
 
 
 def test_stored_starts_of_older_versions_are_used() -> None:

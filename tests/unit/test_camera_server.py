@@ -41,7 +41,7 @@ def answered(server: mjpeg.FrameServer, path: str = "", **headers: str) -> tuple
 
 @pytest.mark.parametrize(("host", "code"), [("localhost", 200), ("LOCALHOST:8080", 200), ("[::1]:1", 200),
                                             ("evil.example", 403), ("evil.example:80", 403), ("", 403)])  # fmt: skip
-def test_a_page_whose_name_leads_here_sees_nothing(server: mjpeg.FrameServer, host: str, code: int) -> None:
+def test_requests_with_a_foreign_host_name_are_refused(server: mjpeg.FrameServer, host: str, code: int) -> None:
     status, content = answered(server, Host=host)
     assert status == code
     assert (b"frames.mjpeg" in content) == (code == 200)
@@ -50,7 +50,7 @@ def test_a_page_whose_name_leads_here_sees_nothing(server: mjpeg.FrameServer, ho
 @pytest.mark.parametrize(
     ("site", "code"), [("none", 200), ("same-origin", 200), ("cross-site", 403), ("same-site", 403)]
 )
-def test_a_page_elsewhere_cannot_show_the_frames(server: mjpeg.FrameServer, site: str, code: int) -> None:
+def test_pages_of_other_sites_cannot_show_the_frames(server: mjpeg.FrameServer, site: str, code: int) -> None:
     assert answered(server, **{"Sec-Fetch-Site": site})[0] == code
 
 
@@ -75,7 +75,7 @@ def test_pages_are_identified_by_their_address(server: mjpeg.FrameServer, name: 
 
 
 @pytest.mark.parametrize("path", [mjpeg._STREAM[1:], "else"])
-def test_a_page_elsewhere_gets_no_other_address_either(server: mjpeg.FrameServer, path: str) -> None:
+def test_pages_of_other_sites_get_no_address(server: mjpeg.FrameServer, path: str) -> None:
     assert answered(server, path, Origin="http://evil.example")[0] == 403
 
 
@@ -141,7 +141,7 @@ def test_readers_that_take_no_frame_keep_no_one_out(monkeypatch: pytest.MonkeyPa
 
         server.show(noise)
         slow: list[int] = []
-        for _ in range(mjpeg._MOST):
+        for _ in range(mjpeg._MAX_CLIENTS):
             slow.append(connected(stack, server, request).getsockname()[1])
             wait_for(dict.fromkeys(slow, True))
         honest = stack.enter_context(socket.create_connection((mjpeg.HOST, server.port), 300))
@@ -150,7 +150,7 @@ def test_readers_that_take_no_frame_keep_no_one_out(monkeypatch: pytest.MonkeyPa
         for _ in range(40):
             assert _frame_of(stream) > 500_000
             slow.append(connected(stack, server, request).getsockname()[1])
-            wait_for({**dict.fromkeys(slow[1 - mjpeg._MOST :], True), port: False})
+            wait_for({**dict.fromkeys(slow[1 - mjpeg._MAX_CLIENTS :], True), port: False})
             server.show(noise)
 
 
@@ -186,7 +186,7 @@ def test_slow_requests_do_not_block_a_connection(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_label_is_no_other_topic() -> None:
+def test_labels_are_escaped_in_topics() -> None:
     assert mqtt.topic_of("cam", "a/b#c+\0\n") == "cam/a_b_c___"
     assert mqtt.topic_of("cam", "\u202e\x1b\x9b\ud800") == "cam/____"
     assert mqtt.topic_of("cam", "status") == "cam/status_"

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from planted import executed, plant
+from planted_modules import executed, plant
 
-from glsl_infer.errors import RunError
-from glsl_infer.support.child_process import ROOT, ChildProcess, module_command
+from glsl_infer.errors import InputError, RunError, together
+from glsl_infer.support.child_process import ROOT, ChildProcess, error_of, exit_code_of, module_command
 
 SOURCES = sorted(
     path for folder in ("glsl_infer", "training", "scripts", "android") for path in (ROOT / folder).rglob("*.py")
@@ -76,6 +76,17 @@ def test_the_error_of_a_job_is_reported(here: Path, tmp_path: Path) -> None:
         with pytest.raises(RunError, match="the process that computes ended with exit code 1: KeyError"):
             process.finish()
     assert executed(here) == []
+
+
+def test_all_problems_of_a_list_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    problems = together([InputError("layer 'a': open"), InputError("layer 'b': unknown")])
+
+    def work() -> None:
+        raise problems
+
+    assert exit_code_of(work) == InputError.exit_code
+    assert error_of(f"warning: a log\n{capsys.readouterr().err}") == str(problems)
+    assert error_of("error: before\nTraceback:\n  File\nKeyError: 1\n") == "KeyError: 1"
 
 
 @pytest.mark.slow

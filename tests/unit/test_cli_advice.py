@@ -44,6 +44,14 @@ def test_each_command_prints_its_version(capsys: Capture) -> None:
         ("classify p.png a.glslnn b.glslnn", "classify p.png a.glslnn b.glslnn"),
         ("camera m.glslnn --json", "camera --model m.glslnn --json"),
         ("detect m.glslnn p.png", "detect --model m.glslnn p.png"),
+        ("classify imagenet p.png", "classify --model imagenet p.png"),
+        ("camera imagenet --json", "camera --model imagenet --json"),
+        ("detect faces-far p.png", "detect --task faces-far p.png"),
+        ("detect faces --task palms", "detect faces --task palms"),
+        ("camera dogs", "camera --task dogs"),
+        ("classify dogs p.png", "classify --model dogs p.png"),
+        ("classify imagnet p.png", "classify imagnet p.png"),
+        ("classify p.png imagenet", "classify p.png imagenet"),
         ("calibrate --calibrate d --model m.keras", "calibrate m.keras --calibrate d"),
         ("deploy --model d.yml", "deploy --model d.yml"),
         ("vc4 --csv m.glslnn", "vc4 --csv=- m.glslnn"),
@@ -54,6 +62,12 @@ def test_each_command_prints_its_version(capsys: Capture) -> None:
 )
 def test_models_are_accepted_in_any_position(text: str, expected: str) -> None:
     assert advice.models_anywhere(text.split()) == expected.split()
+
+
+def test_a_folder_of_images_can_have_the_name_of_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dogs").mkdir()
+    assert advice.models_anywhere(["classify", "dogs"]) == ["classify", "dogs"]
 
 
 def test_a_fetched_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
@@ -177,8 +191,8 @@ def test_words_stay_whole_to_be_copied() -> None:
 def completed(script: str, *words: str) -> list[str]:
     """Return bash's completions for the last word."""
     quoted = " ".join(f"'{word}'" for word in words)
-    asked = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _glsl_infer"
-    program = f"{script}\n{asked}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    invocation = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _glsl_infer"
+    program = f"{script}\n{invocation}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return done.stdout.split()

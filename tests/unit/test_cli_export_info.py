@@ -48,7 +48,7 @@ def report() -> ExportReport:
     )
     costs = {"baked": 3950.4, "uniform": None, "texture": 1234.0}
     weights = (WeightsChoice("conv", "baked", 8, 3969, 75, costs, "an array would be too long"),)
-    return ExportReport(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals, memory, weights)
+    return ExportReport(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals, memory, weights, classes=3)
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_export_prints_a_report(
     assert rows["conv"] == ["conv", "conv2d", "63x63x32", "baked", "8", "8", "16.03", "0.29", "256x128"]
     assert rows["each"] == ["each", "conv2d", "63x63x32", "baked", "8", "8", "-", "-", "8", "of", "63x63"]
     assert rows["relu"] == ["relu", "0", "5.5", "0.25", "percentile", "99.9"]
-    assert "sigmoid" not in rows, "ranges that need no pictures are no news"
+    assert "sigmoid" not in rows, "a range that is known without images is not listed"
     assert rows["broad"] == ["broad", "12", "2", "20"]
     assert rows["pool"] == ["pool", "1", "-", "1", "0.004", "bound"]
     assert rows["naive"] == ["naive", "0.131", "3"]
@@ -148,6 +148,23 @@ def test_export_prints_a_report(
     assert main([str(word) for word in argv]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == output.out.splitlines()[-3:] and lines[-1].startswith(f"next: glsl-infer classify {out} IMAGE; ")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "command"),
+    [
+        ({"image": "picture"}, "classify {out} IMAGE"),
+        ({"sound": "numbers"}, "run {out} FILE.npy"),
+        ({"image": "picture", "the speed": "numbers"}, "run {out} --input image=FILE --input 'the speed=FILE'"),
+    ],
+)
+def test_the_next_command_fits_the_inputs(
+    inputs: dict[str, str], command: str, capsys: Capture, argv: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glsl_infer.tools.export.export", lambda *_, **__: replace(report(), inputs=inputs))
+    assert main(argv) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(f"next: glsl-infer {command.format(out=argv[3])}; ")
 
 
 def test_the_longest_summary_has_ten_lines() -> None:
@@ -207,9 +224,7 @@ def test_options_of_the_compiler(words: str, options: dict[str, Any], exported: 
     assert exported[0][1]["options"] == Options(**options)
 
 
-def test_calibration_pictures_are_spread_over_what_there_is(
-    exported: list[Any], argv: list[str], tmp_path: Path
-) -> None:
+def test_calibration_images_are_spread_over_the_folder(exported: list[Any], argv: list[str], tmp_path: Path) -> None:
     files = [tmp_path / "pictures" / f"{name}{index:03}.png" for name in "abc" for index in range(100)]
     files[0].parent.mkdir()
     for path in files:
@@ -246,7 +261,7 @@ def test_every_step_of_an_export_is_logged(tmp_path: Path) -> None:
     assert last[2] == last[4], "the last layer is the last that was announced"
 
 
-def test_pictures_keep_their_numbers_where_some_are_looked_at() -> None:
+def test_images_keep_their_indices_in_progress_messages() -> None:
     messages: list[str] = []
     pictures = _CountedImages([tiny_picture(seed) for seed in range(4)], messages.append)
     assert len([*pictures[2:]]) == 2 and pictures[3] is not None

@@ -25,7 +25,7 @@ def raising(error: BaseException) -> Callable[[object], int]:
     return run
 
 
-def test_what_should_have_worked_exits_with_1(capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_failures_exit_with_1(capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for error in (RunError("the driver failed"), ShaderError("layer 'a': it failed"), OSError(28, "No space left")):
         monkeypatch.setattr(classify, "run", raising(error))
         assert str(error).removeprefix("[Errno 28] ") in refused(capsys, ["classify", "a.jpg"], code=1)
@@ -64,7 +64,7 @@ def test_commands_can_add_a_line_to_an_interruption(capsys: Capture) -> None:
     assert capsys.readouterr() == ("", "interrupted; --resume goes on\n")
 
 
-def test_a_command_that_returns_nothing_has_worked() -> None:
+def test_a_command_without_return_value_exits_with_0() -> None:
     parser = Parser(prog="train.py")
     add_debug(parser)
     parser.set_defaults(run=lambda args: None)
@@ -122,7 +122,7 @@ def test_python_m_glsl_infer(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("argv", [("-m", "glsl_infer", "--help"), ("-c", PRINTS_LABELS, "--top", "100000")])
-def test_a_reader_that_has_gone_is_no_message(argv: tuple[str, ...]) -> None:
+def test_a_closed_pipe_ends_the_command_without_a_message(argv: tuple[str, ...]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -140,7 +140,7 @@ def test_a_full_disk_is_one_line(top: str) -> None:
     assert done.stderr == "error: No space left on device\n"
 
 
-WITHOUT = """
+WITHOUT_MODULE = """
 import sys
 class Missing:
     def find_spec(self, name, *more):
@@ -165,7 +165,7 @@ def test_a_package_that_is_missing_is_one_line(module: str, package: str, argv: 
     """A missing package is one line, as on a board with ``pip install --no-deps`` before Debian's packages."""
     picture = tmp_path / "a.jpg"
     picture.touch()
-    done = run_python("-c", WITHOUT, module, *argv, str(picture))
+    done = run_python("-c", WITHOUT_MODULE, module, *argv, str(picture))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"error: the Python package {package} is not installed; install it: {pip_install(package)}\n"
@@ -212,7 +212,7 @@ def test_a_name_that_no_file_can_have_is_bad_input(
 @pytest.mark.parametrize(
     ("encoding", "printed"), [("utf-8", "größte \\udcff x\n"), ("ascii", "gr\\xf6\\xdfte \\udcff x\n")]
 )
-def test_what_the_terminal_cannot_show_is_escaped(encoding: str, printed: str) -> None:
+def test_characters_outside_the_encoding_are_escaped(encoding: str, printed: str) -> None:
     done = run_python("-c", PRINTS_LABELS, "--top", "1", PYTHONIOENCODING=encoding)
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
 

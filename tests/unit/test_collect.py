@@ -13,7 +13,7 @@ import av
 import numpy as np
 import pytest
 from command_line import Capture, refused
-from picamera_stand_in import Picamera
+from fake_picamera import Picamera
 from PIL import Image
 
 from glsl_infer.cli import main
@@ -119,10 +119,27 @@ def test_a_terminal_gives_keys_without_enter(pictures: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("classes", ["", "a,a", "a/b", ".hidden,b", ",".join(f"c{n}" for n in range(40))])
-def test_labels_that_are_no_folders(pictures: Path, classes: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_that_cannot_be_folders_are_refused(
+    pictures: Path, classes: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     argv = ["collect", "--source", str(pictures), f"--classes={classes}", "-o", str(pictures / "out")]
     assert main(argv) == 2
     assert "different names that can be folders" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("classes", "advice"),
+    [("cat fox", "'cat fox' is one class; for 2 classes, give cat,fox"), ("a; b", "for 2 classes, give a,b")],
+)
+def test_spaces_do_not_separate_classes(
+    pictures: Path, classes: str, advice: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("q"))
+    argv = ["collect", "--source", str(pictures), "-o", str(pictures / "out")]
+    assert main([*argv, "--classes", classes]) == 0
+    assert advice in capsys.readouterr().err
+    assert main([*argv, "--classes", f"{classes},none"]) == 0
+    assert "warning" not in capsys.readouterr().err
 
 
 def test_the_camera_is_a_pis_where_its_library_is(

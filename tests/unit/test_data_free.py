@@ -63,7 +63,7 @@ def network(*, norms: bool = True) -> Graph:
     return graph.rebuilt([node for node in nodes if node.name not in renamed], renamed)
 
 
-def test_ranges_cover_what_pictures_show_and_no_more_than_some_times_that() -> None:
+def test_ranges_cover_observed_values_with_a_bounded_factor() -> None:
     graph = optimize(network())
     prepared = prepare(graph)
     chosen = {choice.layer: choice for choice in prepared.ranges}
@@ -76,9 +76,11 @@ def test_ranges_cover_what_pictures_show_and_no_more_than_some_times_that() -> N
         assert choice.low <= float(values.min()) + 1e-6
         assert choice.high >= float(values.max()) - 1e-6
         assert choice.high - choice.low <= 5.0 * float(values.max() - values.min())
-    off = [reference.run(prepared.graph, picture) - reference.run(graph, picture, mode="float") for picture in PICTURES]
+    errors = [
+        reference.run(prepared.graph, picture) - reference.run(graph, picture, mode="float") for picture in PICTURES
+    ]
     floats = np.stack([reference.run(graph, picture, mode="float") for picture in PICTURES])
-    assert 20.0 * np.log10(float(floats.std()) / float(np.std(off))) > 20.0
+    assert 20.0 * np.log10(float(floats.std()) / float(np.std(errors))) > 20.0
 
 
 def test_pictures_come_before_batch_norms() -> None:

@@ -46,7 +46,7 @@ def test_the_first_mirror_of_debian_with_its_keys(sources: Path) -> None:
     assert debian_packages.own_mirror("bookworm") == Mirror("http://one.example.org/debian/", "/a.gpg /b.gpg")
 
 
-def test_one_that_has_the_suite_comes_first(sources: Path) -> None:
+def test_a_mirror_with_the_suite_comes_first(sources: Path) -> None:
     new = stanza("http://one.example.org/debian", "trixie trixie-updates", " /a.gpg")
     old = stanza("http://two.example.org/debian", "bullseye")
     (sources / "debian.sources").write_text(f"{new}\n{old}")

@@ -1,11 +1,14 @@
-"""The delegate's partition: layers for the CPU, and as few parts as possible."""
+"""Layers for the CPU: as few parts as possible, and the placement of each layer."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import parted
 import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
+from pages import ROOT
 
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
@@ -53,7 +56,7 @@ def test_the_cpu_may_begin() -> None:
     assert [kind for kind, _ in cut(branches(), "a", "b", "c")] == ["cpu", "gpu"]
 
 
-def test_what_has_no_weights_stays_between_cpu_layers() -> None:
+def test_layers_without_weights_stay_between_cpu_layers() -> None:
     assert cut(branches(), "s", "t", "d", "pool", "dense") == [
         ("gpu", ("a", "b", "c")),
         ("cpu", ("s", "t", "sum", "peak", "d", "pool", "dense")),
@@ -61,7 +64,7 @@ def test_what_has_no_weights_stays_between_cpu_layers() -> None:
 
 
 @pytest.mark.parametrize(("filters", "groups", "stays"), [(4, 4, True), (4, 1, False)])
-def test_what_only_scales_stays_between_cpu_layers(filters: int, groups: int, stays: bool) -> None:
+def test_scaling_convolutions_stay_between_cpu_layers(filters: int, groups: int, stays: bool) -> None:
     body = [
         input_node(8),
         conv_node(RNG, "a", ("image",), 3, 4),
@@ -79,7 +82,7 @@ def test_tensors_of_other_ranks_are_the_cpus() -> None:
 
 
 def test_layers_by_name() -> None:
-    with pytest.raises(InputError, match=r"--delegate-for x: .*; there are: a, rows, query, .*, dense$"):
+    with pytest.raises(InputError, match=r"--delegate-for x: .*; there are: a, rows, query, .* and \d+ more$"):
         build(parted.attentive(), parted.LABELS, options=Options(delegate_for=("x",)))
     with pytest.raises(InputError, match="--delegate-for"):
         build(parted.attentive(), parted.LABELS, options=Options(delegate_for=("image",)))
@@ -108,7 +111,7 @@ def test_an_unknown_range_needs_images() -> None:
     assert len(built.parts) == 3
 
 
-def test_what_lowering_refuses_goes_to_the_cpu() -> None:
+def test_layers_that_lowering_refuses_go_to_the_cpu() -> None:
     wide = Node("wide", "resize", ("c",), {"size": (6, 2100), "method": "nearest", "convention": "half_pixel"})
     graph = Graph("m", [input_node(6), conv_node(RNG, "c", ("image",), 3, 4), wide], "wide")
     assert cpu_layers(graph) == ("wide",)
@@ -170,3 +173,65 @@ def test_layers_on_the_cpu_read_numbers_that_no_texture_has_rounded() -> None:
     stored, exact = (reference.run(bundle, sample, mode=mode) for mode in reference.MODES)
     np.testing.assert_allclose(stored["double"], exact["double"], rtol=1e-6)
     assert np.abs(stored["b"] - exact["b"]).max() > 1e-6
+
+
+def parts(*nodes: Node) -> list[tuple[str, tuple[str, ...]]]:
+    graph = Graph("m", [input_node(8), conv_node(RNG, "first", ("image",), 3, 4), *nodes], nodes[-1].name)
+    return [("cpu" if part.on_cpu else "gpu", part.nodes) for part in place(graph)]
+
+
+def on_cpu(name: str, source: str) -> Node:
+    return Node(name, "tensor_softmax", (source,), {"axis": 0})
+
+
+def cheap(name: str, *sources: str) -> Node:
+    return Node(name, "activation", sources, {"function": "square"})
+
+
+def conv(name: str, source: str) -> Node:
+    return conv_node(RNG, name, (source,), 4, 4, kernel=(3, 3), padding=(1, 1, 1, 1))
+
+
+def test_a_graph_of_shaders_is_one_part() -> None:
+    assert parts(cheap("a", "first"), conv("last", "a")) == [("gpu", ("first", "a", "last"))]
+
+
+def test_a_cheap_node_between_cpu_nodes_joins_them() -> None:
+    assert parts(on_cpu("a", "first"), cheap("b", "a"), on_cpu("c", "b")) == [
+        ("gpu", ("first",)),
+        ("cpu", ("a", "b", "c")),
+    ]
+
+
+def test_a_cheap_node_that_only_the_gpu_reads_runs_there() -> None:
+    assert parts(on_cpu("a", "first"), cheap("b", "a"), cheap("c", "b"), conv("last", "c")) == [
+        ("gpu", ("first",)),
+        ("cpu", ("a",)),
+        ("gpu", ("b", "c", "last")),
+    ]
+
+
+def test_a_cheap_node_that_both_sides_read_needs_no_part_of_its_own() -> None:
+    both = Node("both", "add", ("d", "last"))
+    assert [kind for kind, _ in parts(on_cpu("a", "first"), cheap("b", "a"), conv("c", "b"),
+                                      on_cpu("d", "b"), conv("e", "c"), cheap("last", "e"), both)] == [
+        "gpu", "cpu", "gpu",
+    ]  # fmt: skip
+
+
+def test_a_network_without_sums_keeps_a_gpu_part() -> None:
+    graph = Graph("m", [input_node(8), on_cpu("a", "image"), cheap("b", "a")], "b")
+    assert [part.on_cpu for part in place(graph)] == [True, False]
+
+
+@pytest.mark.parametrize("word", [r"\bon_cpu\b", "TEXTURE_RANKS ="])
+def test_importers_leave_placement_to_the_compiler(word: str) -> None:
+    files = [path for path in (ROOT / "glsl_infer/importers").rglob("*.py")]
+    assert files and not [path.name for path in files if re.search(word, path.read_text("utf-8"))]
+
+
+def test_the_ranks_of_textures_are_defined_once() -> None:
+    results = [
+        path.name for path in (ROOT / "glsl_infer").rglob("*.py") if "TEXTURE_RANKS =" in path.read_text("utf-8")
+    ]
+    assert results == ["layout.py"]

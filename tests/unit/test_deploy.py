@@ -1,4 +1,4 @@
-"""glsl-infer deploy: the file, downloads, and the folder. tests/keras/test_deploy_keras.py tests its exports."""
+"""glsl-infer deploy: the file, downloads, and the folder. tests/keras/test_export.py tests its exports."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def described(folder: Path, text: str) -> Path:
 KEY = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
 """A public key of minisign."""
 
-ONE = "models:\n  - name: tiny\n    source: tiny.glslnn\n"
+ONE_MODEL = "models:\n  - name: tiny\n    source: tiny.glslnn\n"
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -77,8 +77,8 @@ def server(here: Path) -> Iterator[str]:
 # Files ---------------------------------------------------------------------------------------------
 
 
-def test_a_folder_with_everything_in_it(here: Path, capsys: Capture) -> None:
-    text = ONE + f"    input_size: {SIZE}\n    sha256: '{digest(here / 'tiny.glslnn')}'\n"
+def test_a_deployment_has_models_sums_service_and_install_script(here: Path, capsys: Capture) -> None:
+    text = ONE_MODEL + f"    input_size: {SIZE}\n    sha256: '{digest(here / 'tiny.glslnn')}'\n"
     text += "service:\n  source: /dev/video2\n"
     assert main(["deploy", str(described(here, text)), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -92,21 +92,21 @@ def test_a_folder_with_everything_in_it(here: Path, capsys: Capture) -> None:
     assert sorted(path.name for path in here.iterdir()) == ["deployment", "deployment.yml", "tiny.glslnn"]
 
 
-def test_the_unit_starts_a_command_that_there_is(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert main(["deploy", str(described(here, ONE + "service:\n  every: 3\n  top: 2\n"))]) == 0
+def test_the_unit_starts_a_valid_camera_command(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["deploy", str(described(here, ONE_MODEL + "service:\n  every: 3\n  top: 2\n"))]) == 0
     unit = (here / "deployment/glsl-infer.service").read_text()
     (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
     program, *arguments = line.split()
     assert program.endswith("/venv/bin/glsl-infer")
-    seen = []
-    monkeypatch.setattr(importlib.import_module("glsl_infer.cli.camera"), "run", seen.append)
+    started = []
+    monkeypatch.setattr(importlib.import_module("glsl_infer.cli.camera"), "run", started.append)
     assert main(arguments) == 0
-    assert (seen[0].source, seen[0].every, seen[0].top, seen[0].json) == ("picamera2", 3, 2, True)
-    assert seen[0].model.name == "tiny.glslnn"
+    assert (started[0].source, started[0].every, started[0].top, started[0].json) == ("picamera2", 3, 2, True)
+    assert started[0].model.name == "tiny.glslnn"
 
 
 def test_the_script_checks_and_copies(here: Path) -> None:
-    assert main(["deploy", str(described(here, ONE))]) == 0
+    assert main(["deploy", str(described(here, ONE_MODEL))]) == 0
     script, board = here / "deployment/install.sh", here / "board"
     subprocess.run(["sh", "-n", script], check=True)
     private = os.umask(0o077)
@@ -136,7 +136,7 @@ def no_tools(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("how", ["missing", "another"])
 def test_the_script_installs_no_other_wheel(here: Path, no_tools: dict[str, str], how: str) -> None:
-    assert main(["deploy", str(described(here, ONE))]) == 0
+    assert main(["deploy", str(described(here, ONE_MODEL))]) == 0
     packed = here / "deployment" / wheel.NAME
     packed.rename(packed.with_name("glsl_infer-9.9-py3-none-any.whl"))
     if how == "another":
@@ -147,14 +147,14 @@ def test_the_script_installs_no_other_wheel(here: Path, no_tools: dict[str, str]
 
 
 def test_the_script_asks_no_index(here: Path) -> None:
-    assert main(["deploy", str(described(here, ONE))]) == 0
+    assert main(["deploy", str(described(here, ONE_MODEL))]) == 0
     script = (here / "deployment/install.sh").read_text()
     (installed,) = re.findall(r"/pip\" install (.*)\n", script)
     assert installed == f"--quiet --no-index --no-deps --force-reinstall ./{wheel.NAME}"
 
 
 def test_the_wheel_is_this_program(here: Path, tmp_path: Path) -> None:
-    assert main(["deploy", str(described(here, ONE))]) == 0
+    assert main(["deploy", str(described(here, ONE_MODEL))]) == 0
     packed = here / "deployment" / wheel.NAME
     assert f"{digest(packed)}  {wheel.NAME}" in (here / "deployment/SHA256SUMS").read_text().splitlines()
     with zipfile.ZipFile(packed) as archive:
@@ -169,7 +169,7 @@ def test_the_wheel_is_this_program(here: Path, tmp_path: Path) -> None:
     assert done.stdout.split() == [str(tmp_path / "site/glsl_infer/__init__.py"), "True"]
 
 
-def test_what_is_not_installed_makes_a_wheel(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkout_that_is_not_installed_makes_the_same_wheel(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def members(folder: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(folder / wheel.write(folder)) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -185,7 +185,7 @@ def test_what_is_not_installed_makes_a_wheel(here: Path, monkeypatch: pytest.Mon
 
 
 def test_root_runs_the_service_only_where_it_is_allowed(here: Path, capsys: Capture) -> None:
-    file = described(here, ONE + "service:\n  user: root\n")
+    file = described(here, ONE_MODEL + "service:\n  user: root\n")
     assert "or give --allow-root" in refused(capsys, ["deploy", file])
     assert not (here / "deployment").exists()
     assert main(["deploy", "--allow-root", str(file)]) == 0
@@ -193,26 +193,26 @@ def test_root_runs_the_service_only_where_it_is_allowed(here: Path, capsys: Capt
 
 
 def test_only_files(here: Path) -> None:
-    assert main(["deploy", str(described(here, ONE + "target: files\n")), "-o", str(here / "out")]) == 0
+    assert main(["deploy", str(described(here, ONE_MODEL + "target: files\n")), "-o", str(here / "out")]) == 0
     assert sorted(path.name for path in (here / "out").iterdir()) == ["SHA256SUMS", "deployment.json", "models"]
 
 
-def test_an_older_deployment_is_replaced_and_anything_else_is_not(here: Path, capsys: Capture) -> None:
-    file = described(here, ONE)
+def test_only_an_older_deployment_is_replaced(here: Path, capsys: Capture) -> None:
+    file = described(here, ONE_MODEL)
     assert main(["deploy", str(file)]) == 0
-    file.write_text(ONE.replace("name: tiny", "name: other"))
+    file.write_text(ONE_MODEL.replace("name: tiny", "name: other"))
     assert main(["deploy", str(file)]) == 0
     assert [path.name for path in (here / "deployment/models").iterdir()] == ["other.glslnn"]
     capsys.readouterr()
     (here / "mine").mkdir()
     assert "is not a deployment of glsl-infer" in refused(capsys, ["deploy", file, "-o", here / "mine"])
-    file.write_text(ONE.replace("tiny.glslnn", "none.glslnn"))
+    file.write_text(ONE_MODEL.replace("tiny.glslnn", "none.glslnn"))
     refused(capsys, ["deploy", file])
     assert [path.name for path in (here / "deployment/models").iterdir()] == ["other.glslnn"]
 
 
 def test_check_reads_the_file_alone(here: Path, capsys: Capture) -> None:
-    assert main(["deploy", "--check", str(described(here, ONE.replace("tiny.glslnn", "none.glslnn")))]) == 0
+    assert main(["deploy", "--check", str(described(here, ONE_MODEL.replace("tiny.glslnn", "none.glslnn")))]) == 0
     assert not (here / "deployment").exists()
 
 
@@ -223,13 +223,15 @@ def started(unit: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the arguments of the command that a unit starts, as systemd splits them."""
     (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
     _, *words = [word.replace("%%", "%").replace("$$", "$") for word in shlex.split(line)]
-    seen: list[Any] = []
-    monkeypatch.setattr(importlib.import_module("glsl_infer.cli.camera"), "run", seen.append)
+    parsed: list[Any] = []
+    monkeypatch.setattr(importlib.import_module("glsl_infer.cli.camera"), "run", parsed.append)
     assert main(words) == 0
-    return seen[0]
+    return parsed[0]
 
 
-def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_of_the_package_with_its_models_and_program(
+    here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GLSL_INFER_MODELS", str(here / "fetched"))
     (here / "ring.sh").write_text("#!/bin/sh\n")
     text = "service:\n  task: face-mesh\n  on_appear: ring.sh '50 % $HOME \"x\" a\\b'\n  snapshots: true\n"
@@ -242,6 +244,7 @@ def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, m
         main(["deploy", "--check", str(file)]) == 0 and "no problems found (task face-mesh)" in capsys.readouterr().out
     )
     assert main(["deploy", str(file)]) == 0
+    assert "\n  programs/ring.sh\n" in capsys.readouterr().out
     out = here / "deployment"
     assert {path.name for path in (out / "models").iterdir()} == {"face-mesh.glslnn", "face-detection.glslnn"}
     unit = (out / "glsl-infer.service").read_text()
@@ -256,10 +259,16 @@ def test_a_task_of_the_package_and_what_it_starts(here: Path, capsys: Capture, m
     subprocess.run([out / "install.sh", "--files-only", here / "board"], check=True)
     assert os.access(here / "board/programs/ring.sh", os.X_OK)
     assert digest(here / "board/models/face-mesh.glslnn") == digest(here / "tiny.glslnn")
+    (here / "ring.sh").unlink()
+    assert main(["deploy", str(file)]) == 0
+    report = f"\n  ring.sh: not copied, because it is not in the folder of {file.name}; the board must have it\n"
+    assert report in capsys.readouterr().out and not (out / "programs").exists()
 
 
 @pytest.mark.slow
-def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_of_the_user_is_deployed_with_its_detector(
+    here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (here / "mine").mkdir()
     folder = folder_of_tasks(here / "mine")
     assert main(["deploy", str(described(here, "service:\n  task: mine/sides.json\n"))]) == 0
@@ -282,12 +291,12 @@ def test_a_task_of_ones_own(here: Path, capsys: Capture, monkeypatch: pytest.Mon
 def test_labels_that_start_commands(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     on = "- {label: second class, command: aplay meow.wav}"
     text = f"service:\n  threshold: 0.7\n  gpio: 'second class=4'\n  on:\n    {on}\n"
-    assert main(["deploy", str(described(here, ONE + text))]) == 0
+    assert main(["deploy", str(described(here, ONE_MODEL + text))]) == 0
     args = started((here / "deployment/glsl-infer.service").read_text(), monkeypatch)
     assert (args.on, args.gpio, args.threshold) == ([["second class", "aplay meow.wav"]], ["second class=4"], 0.7)
     capsys.readouterr()
     for wrong in ("gpio: 'Second class=4'", "on: [{label: Second class, command: aplay meow.wav}]"):
-        message = refused(capsys, ["deploy", described(here, f"{ONE}service:\n  {wrong}\n")])
+        message = refused(capsys, ["deploy", described(here, f"{ONE_MODEL}service:\n  {wrong}\n")])
         assert "model 'tiny' has no label 'Second class'" in message
 
 
@@ -402,20 +411,20 @@ def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, h
         ("models:\n  - name: a\n    source: file:///etc/b.glslnn\n", 2, "only https:// and http://"),
         ("models:\n  - name: a\n    source: b.glslnn\n    weights: big\n", 4, "must be auto or baked"),
         ("models:\n  - name: a\n    source: b.glslnn\n    labels: l.txt\n", 2, "labels: b.glslnn is exported already"),
-        (ONE + "  - name: tiny\n    source: b.glslnn\n", 1, "two models have the name 'tiny'"),
-        (ONE + "service:\n  model: other\n", 1, "service.model is 'other'; the models are tiny"),
-        (ONE + "service:\n  user: root; reboot\n", 5, "a user's name"),
-        (ONE + "service:\n  source: film.mp4\n", 5, "picamera2 or /dev/videoN"),
-        (ONE + "target: phone\n", 4, "raspberry-pi or files"),
+        (ONE_MODEL + "  - name: tiny\n    source: b.glslnn\n", 1, "two models have the name 'tiny'"),
+        (ONE_MODEL + "service:\n  model: other\n", 1, "service.model is 'other'; the models are tiny"),
+        (ONE_MODEL + "service:\n  user: root; reboot\n", 5, "a user's name"),
+        (ONE_MODEL + "service:\n  source: film.mp4\n", 5, "picamera2 or /dev/videoN"),
+        (ONE_MODEL + "target: phone\n", 4, "raspberry-pi or files"),
         ("models: []\n", 1, "a list of groups"),
         ("service:\n  top: 1\n", 1, "models is missing"),
         ("models: [\n", 2, "is not YAML"),
         ("service:\n  task: noses\n", 0, "task 'noses': no such task; give one of dogs, face-mesh"),
         ("service:\n  task: faces\n  top: 2\n  on: [{label: a, command: b}]\n", 2, "are for classifiers"),
         ("service:\n  task: faces-fra\n", 2, "task 'faces-fra': no such task (did you mean faces-far?)"),
-        (ONE + "service:\n  snapshots: true\n", 5, "need a task"),
-        (ONE + "service:\n  on: []\n", 5, "a list of groups"),
-        (ONE + "service:\n  on: [{label: a}]\n", 5, "give label and command"),
+        (ONE_MODEL + "service:\n  snapshots: true\n", 5, "need a task"),
+        (ONE_MODEL + "service:\n  on: []\n", 5, "a list of groups"),
+        (ONE_MODEL + "service:\n  on: [{label: a}]\n", 5, "give label and command"),
         ('service:\n  task: faces\n  on_appear: "\'"\n', 2, "cannot be read (No closing quotation)"),
         ("service:\n  task: faces\n  mqtt: http://x/y\n", 2, "not an MQTT address; give mqtt://"),
         ("service:\n  task: faces\n  mqtt: mqtt://u:s3cret@x/y\n", 2, "leave the password out"),
@@ -438,12 +447,12 @@ def test_invalid_entries_are_reported_with_their_line(
     [
         'models: [{name: "aHIDDEN", source: b.glslnn}]\n',
         'models: [{name: a, source: "bHIDDEN.glslnn"}]\n',
-        ONE + 'service: {source: "/dev/video0HIDDEN"}\n',
-        ONE + 'service: {user: "piHIDDEN"}\n',
-        ONE + 'service: {mqtt: "mqtt://broker/aHIDDENb"}\n',
-        ONE + 'service: {gpio: "catHIDDEN=4"}\n',
-        ONE + 'service: {on: [{label: "catHIDDEN", command: aplay}]}\n',
-        ONE + 'service: {on: [{label: cat, command: "aplay HIDDEN"}]}\n',
+        ONE_MODEL + 'service: {source: "/dev/video0HIDDEN"}\n',
+        ONE_MODEL + 'service: {user: "piHIDDEN"}\n',
+        ONE_MODEL + 'service: {mqtt: "mqtt://broker/aHIDDENb"}\n',
+        ONE_MODEL + 'service: {gpio: "catHIDDEN=4"}\n',
+        ONE_MODEL + 'service: {on: [{label: "catHIDDEN", command: aplay}]}\n',
+        ONE_MODEL + 'service: {on: [{label: cat, command: "aplay HIDDEN"}]}\n',
     ],
 )
 def test_a_setting_with_a_hidden_character_is_refused(text: str, hidden: str, here: Path, capsys: Capture) -> None:
@@ -461,7 +470,7 @@ def test_a_program_with_a_hidden_character_in_its_name(here: Path, capsys: Captu
     assert not (here / "out").exists()
 
 
-def test_thousands_of_names_are_looked_at_once_each(here: Path, capsys: Capture) -> None:
+def test_thousands_of_names_are_checked_in_linear_time(here: Path, capsys: Capture) -> None:
     """Checking 3,000 names takes linear time. A search of the list for each name would take minutes."""
     names = "".join(f"  - {{name: m{index}, source: a.glslnn}}\n" for index in range(3000))
     counted = []
@@ -503,17 +512,17 @@ def test_files_outside_the_folder_are_refused(here: Path, capsys: Capture) -> No
     for named in ("'one': source ../tiny", "'two': source linked", "'three': source /", "labels ../s", "program ../s"):
         assert named in message
     assert not (inner / "deployment").exists()
-    assert main(["deploy", "--allow-outside", str(described(inner, ONE.replace("tiny.gl", "../tiny.gl")))]) == 0
+    assert main(["deploy", "--allow-outside", str(described(inner, ONE_MODEL.replace("tiny.gl", "../tiny.gl")))]) == 0
 
 
 def test_another_size_than_described(here: Path, capsys: Capture) -> None:
-    message = refused(capsys, ["deploy", described(here, ONE + "    input_size: 385\n")])
+    message = refused(capsys, ["deploy", described(here, ONE_MODEL + "    input_size: 385\n")])
     assert f"reads images of {SIZE}x{SIZE}, not of input_size 385" in message
 
 
-def test_a_source_that_is_no_model(here: Path, capsys: Capture) -> None:
+def test_a_file_of_another_kind_is_refused_as_model(here: Path, capsys: Capture) -> None:
     (here / "tiny.glslnn").write_text("no model")
-    assert "not a glsl-infer model" in refused(capsys, ["deploy", described(here, ONE)])
+    assert "not a glsl-infer model" in refused(capsys, ["deploy", described(here, ONE_MODEL)])
     assert not (here / "deployment").exists()
 
 

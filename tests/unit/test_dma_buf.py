@@ -61,7 +61,7 @@ def test_the_modifier_is_every_plane_s() -> None:
     for index in range(3):
         halves = (result[f"DMA_BUF_PLANE{index}_MODIFIER_{half}"] & 0xFFFFFFFF for half in ("HI", "LO"))
         assert list(halves) == [0x8123_4567, 0x89AB_CDEF]
-    assert named(replace(RGB, modifier=0))["DMA_BUF_PLANE0_MODIFIER_LO"] == 0, "linear is no missing modifier"
+    assert named(replace(RGB, modifier=0))["DMA_BUF_PLANE0_MODIFIER_LO"] == 0, "a linear modifier is not a missing one"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_description_has_size_format_and_pitch() -> None:
         ({"sample_range": "wide"}, "choose one of full, narrow"),
     ],
 )
-def test_what_cannot_be(change: dict[str, Any], message: str) -> None:
+def test_invalid_descriptions_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ImageError, match=r"^a dma-buf cannot have ") as error:
         replace(RGB, **change)
     assert message in str(error.value)

@@ -149,7 +149,7 @@ def test_a_wrong_command_is_found(line: str) -> None:
     assert fault(Command("page.md", tuple(line.split()), False))
 
 
-def test_what_is_wrong_would_be_found() -> None:
+def test_wrong_commands_are_found() -> None:
     lines = [["trashnet", "data/trashnet"], ["trashnet", "data/trashnet", "--fast"], []]
     result = parsed({"scripts/get-data": lines, "scripts/no-such": [[]]})
     fine, *problems = result["scripts/get-data"]

@@ -1,7 +1,10 @@
-"""Every link of README.md, docs/ and the other pages leads to an existing file, and its anchor to a heading."""
+"""Links and scripts that pages name exist, and no page suggests installing glsl-infer by name."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -71,3 +74,114 @@ def test_anchors_are_those_of_github() -> None:
 def test_code_holds_no_links() -> None:
     text = "see [one](a.md)\n\n    not [two](b.md)\n\nnor `x[3](c)` but ![four](d.png)\n\n```\n[five](e.md)\n```\n"
     assert links(text) == ["a.md", "d.png"]
+
+
+FOLDER = ROOT / "scripts"
+PROGRAMS = {"", ".gradle", ".java", ".js", ".mjs", ".py", ".sh", ".ts"}
+SUFFIXES = PROGRAMS | {".html", ".json", ".md", ".toml", ".txt", ".yaml", ".yml"}
+README = (FOLDER / "README.md").read_text("utf-8")
+
+
+def scripts() -> list[Path]:
+    """Return the files that can be run."""
+    files = (path for path in sorted(FOLDER.rglob("*")) if path.suffix in ("", ".py", ".sh") and path.is_file())
+    return [path for path in files if _is_script(path.read_text("utf-8"))]
+
+
+def _is_script(text: str) -> bool:
+    return text.startswith("#!") or '\nif __name__ == "__main__":' in text
+
+
+def test_every_script_has_one_row() -> None:
+    rows = re.findall(r"^\| `(\S+)` \| .+ \|$", README, re.MULTILINE)
+    assert sorted(rows) == sorted(path.relative_to(FOLDER).as_posix() for path in scripts()), "write the rows"
+
+
+def texts() -> Iterator[Path]:
+    """Yield the text files of the project that name scripts today; the change log names those of its time."""
+    for folder, folders, files in os.walk(ROOT):
+        hidden = {name for name in folders if name.startswith(".") and name not in (".ci", ".github")}
+        built = {"node_modules", "__pycache__", "data", "runs", *(() if folder == str(FOLDER) else ("build", "dist"))}
+        folders[:] = [name for name in folders if name not in hidden | built]
+        paths = (Path(folder, name) for name in files if name != "CHANGELOG.md")
+        yield from (path for path in paths if path.suffix in SUFFIXES and path.stat().st_size < 1 << 20)
+
+
+def test_every_script_that_is_named_exists() -> None:
+    named = re.compile(r"(?<![\w./-])scripts/[\w/-]*\w(?:\.\w+)?(?!\w)")
+    missing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in texts()
+        if path.name not in ("test_doc_commands.py", "test_vc4_driver.py")  # they name others on purpose
+        for name in named.findall(path.read_text("utf-8", "ignore"))
+        if not (ROOT / name).exists() and "NAME" not in name
+    ]
+    assert missing == []
+
+
+SKIPPED = {"build", "data", "dist", "node_modules", "runs", "__pycache__"}
+CHECKED_HIDDEN_FOLDERS = {".ci", ".github"}
+"""Hidden folders of the project. Others belong to programs."""
+
+TEXT_SUFFIXES = {
+    "",
+    ".cfg",
+    ".gradle",
+    ".html",
+    ".java",
+    ".json",
+    ".md",
+    ".mjs",
+    ".py",
+    ".sh",
+    ".toml",
+    ".ts",
+    ".yaml",
+    ".yml",
+}
+
+BY_NAME = re.compile(
+    r"(?:pip[\w.]*|pipx|uv|npm|npx|yarn)\W+(?:[\w-]+\W+){0,3}?(?:install|add|run|exec|download)\b[^\n`;|]*?"
+    r"(?<![\w/.])(?<!\w-)glsl[-_]infer(?![\w./-])"
+)
+"""A package manager's command, its options, and the bare package name."""
+
+
+def project_texts() -> Iterator[tuple[str, str]]:
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [
+            name
+            for name in folders
+            if (name not in SKIPPED or Path(folder).name == "scripts")
+            and (name in CHECKED_HIDDEN_FOLDERS or name[0] != ".")
+        ]
+        for name in files:
+            path = Path(folder, name)
+            if path.suffix in TEXT_SUFFIXES and path != Path(__file__).resolve() and path.stat().st_size < 1 << 20:
+                try:
+                    yield path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+                except UnicodeDecodeError:
+                    continue
+
+
+def test_no_text_installs_glsl_infer_by_name() -> None:
+    assert [f"{name}: {result}" for name, text in project_texts() for result in BY_NAME.findall(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("pip install glsl-infer", True),
+        ("update it: pip install -U glsl-infer", True),
+        ("`pip install 'glsl-infer[camera]'`", True),
+        ('/venv/bin/pip" install --quiet "${wheel:-glsl-infer}[camera]"', True),
+        ("pip3 install --upgrade glsl_infer==2", True),
+        ("npm install glsl-infer", True),
+        ("pip install '.[train]'", False),
+        ("pip install --no-deps --target site glsl_infer-*.whl", False),
+        ("pip install ./glsl-infer/", False),
+        ("glsl-infer needs av: pip install av", False),
+    ],
+)
+def test_install_commands_by_name_are_recognised(text: str, wrong: bool) -> None:
+    assert bool(BY_NAME.search(text)) == wrong

@@ -85,7 +85,7 @@ OLD_MESA = driver("VC4 V3D 2.1", "OpenGL ES 2.0 Mesa 22.3.6")
 
 
 def firmware(text: str, code: int = 0) -> dict[str, str]:
-    """Return the program that asks the firmware, with its answer."""
+    """Return the program that queries the firmware, with its answer."""
     return {"usr/bin/vcgencmd": f"#!/bin/sh\necho '{text}'\nexit {code}\n"}
 
 
@@ -225,7 +225,7 @@ def cured(machine: Machine, finding: Finding, folder: Path) -> None:
         (CONFIG.replace("camera_auto_detect=1", "camera_auto_detect=0"), "camera"),
     ],
 )
-def test_the_command_cures_it(text: str, check: str, tmp_path: Path) -> None:
+def test_the_fix_solves_the_problem(text: str, check: str, tmp_path: Path) -> None:
     root = tmp_path / "root"
     gpu = NO_GPU if "fkms" not in text and check == "config.txt" else {}
     before = finding_of(zero_w(root, {CONFIG_TXT: text, **gpu}), check)
@@ -238,7 +238,7 @@ def test_the_command_cures_it(text: str, check: str, tmp_path: Path) -> None:
     assert config_txt.read(Machine(root)).graphics == "vc4-kms-v3d"
 
 
-def test_an_environment_that_does_not_see_what_apt_installed(tmp_path: Path) -> None:
+def test_the_fix_shows_packages_of_apt_to_the_environment(tmp_path: Path) -> None:
     settings = tmp_path / "venv/pyvenv.cfg"
     settings.parent.mkdir()
     settings.write_text("home = /usr/bin\ninclude-system-site-packages = false\nversion = 3.11.2\n")
@@ -278,7 +278,7 @@ def test_packages_that_cannot_be_imported(
 
 @pytest.mark.parametrize("damage", ["missing", "folder", "bytes"])
 @pytest.mark.parametrize("board", [boards.ZERO_W, boards.PI_3_B_PLUS], ids=["zero w", "3 B+"])
-def test_every_check_survives_what_is_missing(board: dict[str, str], damage: str, tmp_path: Path) -> None:
+def test_every_check_survives_missing_and_damaged_files(board: dict[str, str], damage: str, tmp_path: Path) -> None:
     usb, names = {**board, **USB, **CSI, **PICAMERA2}, [name for name in CHECKS if name != "python"]
     root = tmp_path / "all"
     whole = machine(root, usb)
@@ -290,9 +290,9 @@ def test_every_check_survives_what_is_missing(board: dict[str, str], damage: str
         elif damage == "bytes":
             path.write_bytes(bytes(range(256)))
             path.chmod(0o755)
-        again = Machine(root, user=whole.user, environ={}, driver=VC4)
+        damaged = Machine(root, user=whole.user, environ={}, driver=VC4)
         for check in names:
-            finding = run_check(check, again)
+            finding = run_check(check, damaged)
             assert finding is None or "cannot be checked" not in finding.message, (name, check, finding)
         if path.is_dir():
             path.rmdir()
@@ -327,7 +327,7 @@ def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("folder", ["file/cache", "off", "link"])
-def test_a_cache_folder_that_is_none(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unusable_cache_folder_is_reported(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     monkeypatch.setenv("GLSL_INFER_CACHE", folder if folder == "off" else str(tmp_path / folder))

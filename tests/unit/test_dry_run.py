@@ -54,14 +54,14 @@ def test_layers_without_a_shader_run_on_the_cpu() -> None:
     assert not {error.name for error in result.problems} & result.on_cpu
 
 
-def test_ranges_that_need_images_are_no_problem_of_a_layer() -> None:
+def test_ranges_that_need_images_are_not_reported_as_problems() -> None:
     rng = np.random.default_rng(2)
     result = dry_run(optimize(network(conv_node(rng, "end", ("stem",), 5, 4, activation="sigmoid"), outputs=("end",))))
     assert not result.problems
     assert [error.name for error in result.unranged] == ["stem"]
 
 
-def test_a_tensor_of_rows_hides_only_what_reads_it() -> None:
+def test_a_tensor_of_rows_hides_only_its_readers() -> None:
     rows = Node("rows", "tensor_reshape", ("stem",), {"shape": (33 * 33, 5)})
     bad = Node("bad", "reshape", ("stem",), {"shape": (11, 99, 5)})
     graph = network(rows, Node("best", "tensor_argmax", ("rows",), {"axis": 0}), bad, outputs=("best", "bad"))

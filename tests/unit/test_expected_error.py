@@ -29,11 +29,11 @@ def observation(values: NDArray[np.float64]) -> Observation:
 def bounds(
     pictures: list[NDArray[np.float64]], low: float = -np.inf
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    seen = [observation(picture) for picture in pictures]
-    return least_error_range(seen, low, np.inf, common=False, equal=False).ends(pictures[0].shape[1])
+    observations = [observation(picture) for picture in pictures]
+    return least_error_range(observations, low, np.inf, common=False, equal=False).ends(pictures[0].shape[1])
 
 
-def test_a_range_covers_what_all_pictures_show() -> None:
+def test_a_range_covers_values_common_to_all_images() -> None:
     rng = np.random.default_rng(0)
     pictures = [rng.uniform(-1.0, 3.0, (400, 4)) for _ in range(16)]
     low, high = bounds(pictures)
@@ -110,7 +110,7 @@ def test_few_images_give_widened_extremes() -> None:
     assert {choice.by for choice in prepare(random_network(0), Calibration(pictures)).ranges} == {"maximum"}
 
 
-def test_what_ends_cut_off_is_each_pictures_own() -> None:
+def test_the_clipping_error_of_an_image_is_independent_of_the_others() -> None:
     """The clipping error of an image is the mean of ``max(x - end, 0) ** 2`` on each side, whatever the others are."""
     rng = np.random.default_rng(3)
     pictures = [rng.normal(0.0, 1.0, (2000, 3)), np.zeros((2000, 3)), rng.normal(0.0, 9.0, (2000, 3))]

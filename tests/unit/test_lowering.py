@@ -1,10 +1,12 @@
-"""The compiled network: draws, targets, and the rules for every runner."""
+"""The compiled network: draws, targets, clears, and the rules for every runner."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from graphs import PLS, classifier, conv_node, dense_node, input_node, pool_node
+from hypothesis import given
+from hypothesis import strategies as st
 from tiny import tiny_graph, tiny_program
 
 from glsl_infer.compiler import lower, optimize
@@ -13,8 +15,9 @@ from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering.target import Target
 from glsl_infer.ops.max_pool import written_out
-from glsl_infer.program import CompiledNetwork
+from glsl_infer.program import CompiledNetwork, Pass, Quad, Texture
 from glsl_infer.program.layout import FeatureMap
+from glsl_infer.runtime.frame import needless_clears
 
 
 def program(graph: Graph, weights: str = "auto", memory: str = "auto") -> CompiledNetwork:
@@ -81,7 +84,7 @@ def test_gutters_are_as_wide_as_their_readers_need_even_through_a_shuffle() -> N
     assert gutters == {"image": 0, "plain": 0, "shuffled": 2, "shuffle": 2, "reader": 0}
 
 
-def test_layer_names_that_are_no_file_names() -> None:
+def test_layer_names_become_unique_file_names() -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(5), conv_node(rng, "block/conv:1", ("image",), 3, 4)]
     nodes.append(conv_node(rng, "block_conv_1", ("block/conv:1",), 4, 4))
@@ -122,7 +125,7 @@ def test_layer_names_that_are_no_file_names() -> None:
         ),
     ],
 )
-def test_what_shaders_cannot_do_is_refused_by_layer(nodes, message: str) -> None:
+def test_layers_beyond_the_shaders_limits_are_refused_by_name(nodes, message: str) -> None:
     rng = np.random.default_rng(0)
     body = [input_node(5), *nodes(rng)]
     channels = body[-1].weights["kernel"].shape[3] if body[-1].op == "conv2d" else 4
@@ -176,7 +179,7 @@ def test_a_network_may_end_in_a_map_a_vector_or_a_copy_of_the_picture() -> None:
         program(Graph("g", (between,), "image"))
 
 
-def test_one_layer_may_have_its_weights_elsewhere() -> None:
+def test_weights_modes_can_differ_by_layer() -> None:
     rng = np.random.default_rng(0)
     body = [input_node(6), conv_node(rng, "first", ("image",), 3, 8), conv_node(rng, "second", ("first",), 8, 8)]
     graph = prepare(classifier(rng, body, 8)).graph
@@ -258,7 +261,7 @@ def test_padding_where_no_byte_is_0(node: Node, padding: int) -> None:
         program(classifier(rng, [image, node, padded], 4))
 
 
-def test_weights_that_are_no_numbers() -> None:
+def test_nan_weights_are_refused() -> None:
     rng = np.random.default_rng(0)
     node = conv_node(rng, "c", ("image",), 3, 4)
     node.weights["bias"][1] = np.nan  # type: ignore[index]
@@ -345,3 +348,78 @@ def test_a_difference_has_as_few_constants_as_its_operands_allow(activation: str
 @pytest.mark.parametrize(("pool", "lines"), [((3, 3), 0), ((2, 5), 2 * 6), ((7, 7), 7 * 8), ((5, 10), 0)])
 def test_windows_that_are_written_out(pool: tuple[int, int], lines: int) -> None:
     assert len(written_out(pool)) == lines
+
+
+TEXTURES = {name: Texture(name, 6, 4, "target", clear=(9, 9, 9, 9)) for name in "ab"}
+Rectangle = tuple[int, int, int, int]
+Job = tuple[str, list[list[Rectangle]]]
+
+
+def passes_of(jobs: list[Job]) -> list[Pass]:
+    """Return the passes of jobs, each given as a target and the rectangles of its draws."""
+    return [
+        Pass(
+            f"layer{number}",
+            "program",
+            target,
+            index == 0,
+            (),
+            (),
+            tuple(Quad(*rectangle, ()) for rectangle in draw),
+            {},
+        )
+        for number, (target, draws) in enumerate(jobs)
+        for index, draw in enumerate(draws)
+    ]
+
+
+def needless(jobs: list[Job]) -> list[bool]:
+    passes = passes_of(jobs)
+    result = needless_clears(passes, TEXTURES)
+    return [id(draw) in result for draw in passes if draw.clear]
+
+
+LEFT, RIGHT, MIDDLE = (0, 0, 3, 4), (3, 0, 3, 4), (1, 1, 4, 2)
+
+
+@pytest.mark.parametrize(
+    "jobs, expected",
+    [
+        ([("a", [[MIDDLE]]), ("a", [[MIDDLE]])], [False, True]),
+        ([("a", [[MIDDLE]]), ("b", [[MIDDLE]]), ("a", [[MIDDLE]])], [False, False, True]),
+        ([("a", [[MIDDLE]]), ("a", [[LEFT]]), ("a", [[MIDDLE]])], [False, False, False]),
+        ([("a", [[LEFT, RIGHT]])], [True]),
+        ([("a", [[LEFT], [RIGHT]])], [True]),
+        ([("a", [[LEFT], [MIDDLE]]), ("a", [[MIDDLE, LEFT]])], [False, True]),
+        ([("a", [[LEFT], [LEFT]])], [False]),
+        ([("a", [[LEFT], [(0, 0, 4, 3)]])], [False]),  # as many texels as the target has, some of them twice
+    ],
+)
+def test_clears_without_effect_by_the_jobs_drawn_before(jobs: list[Job], expected: list[bool]) -> None:
+    assert needless(jobs) == expected
+
+
+RECTANGLES = st.sampled_from([LEFT, RIGHT, MIDDLE, (0, 0, 6, 4), (0, 0, 6, 2), (0, 2, 6, 2)])
+JOBS = st.lists(
+    st.tuples(st.sampled_from("ab"), st.lists(st.lists(RECTANGLES, min_size=1, max_size=2), min_size=1, max_size=3)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(JOBS)
+def test_every_job_ends_with_the_same_texels(jobs: list[Job]) -> None:
+    passes = passes_of(jobs)
+    spared = needless_clears(passes, TEXTURES)
+    ends = []
+    for skip in (frozenset[int](), spared):
+        texels = {name: np.full((4, 6), 77) for name in TEXTURES}  # the target's earlier content
+        ends.append([])
+        for index, draw in enumerate(passes):
+            if draw.clear and id(draw) not in skip:
+                texels[draw.target][:] = 0
+            for quad in draw.quads:
+                texels[draw.target][quad.y : quad.y + quad.height, quad.x : quad.x + quad.width] = 100 + index
+            if index + 1 == len(passes) or passes[index + 1].clear:
+                ends[-1].append(texels[draw.target].tolist())
+    assert ends[0] == ends[1]

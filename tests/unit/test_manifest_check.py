@@ -215,7 +215,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "vector too long": (expected("pool", length=65), "layer 'pool': its values do not fit texture"),
     "too many sums": (expected("dense", columns=5), "layer 'dense': its values do not fit texture"),
     "sums too long": (expected("dense", length=5), "layer 'dense': its values do not fit texture"),
-    "output that nothing draws": (
+    "output that no pass draws": (
         expected("pool", texture="dense.weights", length=2),
         "layer 'pool': nothing is drawn into texture 'dense.weights'",
     ),
@@ -235,7 +235,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
         more_inputs(Input("more", "numbers", vector("dense.weights"))),
         "input 'more': texture 'dense.weights' is of kind 'constant'",
     ),
-    "input texture of nobody": (more_textures("spare"), "texture 'spare' is of kind 'input', but belongs to no input"),
+    "texture of no input": (more_textures("spare"), "texture 'spare' is of kind 'input', but belongs to no input"),
     "picture on a colour": (texture("image", clear=(0, 0, 0, 1)), r"texture 'image' of a picture .* \[0, 0, 0, 0\]"),
     "picture too far right": (picture(views=(View("image", 5, 0),)), "input 'image': a view is outside its texture"),
     "picture too far down": (picture(views=(View("image", 0, 5),)), "input 'image': a view is outside its texture"),
@@ -277,7 +277,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_refused(name: str) -> None:
+def test_each_broken_rule_is_refused(name: str) -> None:
     change, message = BROKEN[name]
     with pytest.raises(BundleError, match=message) as caught:
         check(change(GOOD), SIZES)
@@ -334,8 +334,8 @@ def test_limits_are_the_largest_of_the_contents() -> None:
 
 def test_a_target_can_be_used_again() -> None:
     """A second, later rendering into a target is a job of its own and begins with a clear."""
-    again: tuple[Pass, ...] = tuple(draw for draw in GOOD.passes if draw.target == "stem")
-    other = tuple(replace(draw, layer="expand") for draw in again)
+    second_use: tuple[Pass, ...] = tuple(draw for draw in GOOD.passes if draw.target == "stem")
+    other = tuple(replace(draw, layer="expand") for draw in second_use)
     check(replace(GOOD, passes=(*GOOD.passes, *other)), SIZES)
     with pytest.raises(BundleError, match="'stem'"):
-        check(replace(GOOD, passes=(*GOOD.passes, *again)), SIZES)
+        check(replace(GOOD, passes=(*GOOD.passes, *second_use)), SIZES)

@@ -99,7 +99,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "unknown operator": (with_layer("peak", op="fft"), "layer 'peak': 'fft' is not an operator of bundles"),
     "operator of graphs": (with_layer("peak", op="softmax"), "layer 'peak': 'softmax' is not an operator of bundles"),
     "no operator": (with_layer("peak", op="operator"), "layer 'peak': 'operator' is not an operator of bundles"),
-    "weights out of nothing": (
+    "weights larger than their members": (
         with_layer("more", weights={"kernel": (1 << 20,) * 4}),
         "layer 'more': its weights do not fit into its members",
     ),
@@ -122,7 +122,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_refused(name: str) -> None:
+def test_each_broken_rule_is_refused(name: str) -> None:
     change, message = BROKEN[name]
     with pytest.raises(BundleError, match=f"bundle: .*{message}") as caught:
         _ = with_network(change).network
@@ -183,21 +183,21 @@ def test_outputs_of_images_are_in_targets() -> None:
     refused(bundle, change, "output 'large': nothing is drawn into texture 'image'")
 
 
-def test_attributes_are_checked_when_the_graph_of_a_file_is_asked_for(tmp_path: Path) -> None:
+def test_attributes_are_checked_on_first_use_of_the_graph(tmp_path: Path) -> None:
     data = tiny.tiny_manifest()
     (shuffle,) = (layer for layer in data["graph"]["layers"] if layer["name"] == "unit-shuffle")
     shuffle["attrs"] = {}
     path = zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members()))
     bundle = bundles.read(path)
-    for ask in (lambda: bundle.network, lambda: bundle.graph, lambda: bundle.values):
+    for read in (lambda: bundle.network, lambda: bundle.graph, lambda: bundle.values):
         with pytest.raises(BundleError) as caught:
-            ask()
+            read()
         assert str(caught.value) == f"{path}: layer 'unit-shuffle': attribute 'step' is missing (rule: graph)"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("end", ranged.ENDS)
-def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> None:
+def test_written_bundles_are_read_back(tmp_path: Path, end: str, layout: str) -> None:
     """Also for windows that begin before the texture, in the padding."""
     bundle = ranged.ranged_bundle(end, layout)
     read = bundles.read(ranged.write_ranged(tmp_path, end, layout))
@@ -254,7 +254,7 @@ def test_hostile_attributes_end_in_a_bundle_error_or_a_graph(attribute: str, hos
     assert True in reached, "nothing got as far as the graph"
 
 
-def test_values_of_another_kind_or_shape_are_no_graph() -> None:
+def test_layer_values_of_another_kind_or_shape_are_refused() -> None:
     for name in ("first", "wide-products", "peak", "more", "each"):
         for output in (FixedPoint("pool", 0, 2, 1.0), SUMS, LAYERS["image"].output):
             if output is not LAYERS[name].output:

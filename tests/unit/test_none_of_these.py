@@ -33,7 +33,7 @@ def test_every_classifier_of_the_project_has_a_rule() -> None:
     assert all(rule_of(bundle.read(path)) for path in models)
 
 
-def test_it_is_answered_if_it_is_more_probable_than_all_classes() -> None:
+def test_none_of_these_is_first_if_it_is_most_probable() -> None:
     logits = np.array([1.0, 2.0, 0.0], np.float32)
     plain = predictions(logits, LOGITS, LABELS, 3)
     assert predictions(logits, LOGITS, LABELS, 3, none_rule=with_logit(2.4)) == plain

@@ -8,11 +8,25 @@ import numpy as np
 import pytest
 from graphs import PLS, conv_node, dense_node, input_node, pool_node
 
+from glsl_infer import ops
+from glsl_infer.bundle.format_constants import MAX_RANK
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.optimize import peel_endings
 from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
+from glsl_infer.importers.core.moves import placed
+
+
+def optimized(*nodes: Node) -> Graph:
+    """Return the optimised graph of some nodes that read ``image``, 6x6 pixels, and check its output."""
+    graph = Graph("network", (input_node(6), *nodes), nodes[-1].name)
+    smaller = optimize.optimize(graph)
+    picture = np.random.default_rng(1).integers(0, 256, (6, 6, 3), np.uint8)
+    expected, result = (reference.run(each, picture) for each in (graph, smaller))
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+    return smaller
 
 
 def batch_norm(rng: np.random.Generator, name: str, source: str, channels: int) -> Node:
@@ -21,7 +35,7 @@ def batch_norm(rng: np.random.Generator, name: str, source: str, channels: int) 
     return Node(name, "batch_norm", (source,), {"epsilon": 1e-3}, weights)
 
 
-def everything(seed: int) -> Graph:
+def network_for_all_steps(seed: int) -> Graph:
     """Return a network in which every step applies, with a case that the step must leave alone."""
     rng = np.random.default_rng(seed)
     linear = {"activation": "linear"}
@@ -64,19 +78,19 @@ def outputs(graph: Graph, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("step", optimize.STEPS, ids=lambda step: step.__name__)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_each_step_alone_changes_no_output(step: Callable[[Graph], Graph], seed: int) -> None:
-    graph = everything(seed)
+    graph = network_for_all_steps(seed)
     np.testing.assert_allclose(outputs(step(graph), seed), outputs(graph, seed), rtol=1e-4, atol=1e-4)
 
 
 def test_sigmoids_of_straight_pieces_get_their_numbers() -> None:
-    results = {node.name: node.attrs for node in optimize.sigmoids_as_pieces(everything(0)).nodes}
+    results = {node.name: node.attrs for node in optimize.sigmoids_as_pieces(network_for_all_steps(0)).nodes}
     assert results["alone-act"]["function"] == HARD_SIGMOID.name
     assert results["sum-act"]["function"] == SEVEN_PIECES.name == "piecewise_linear(0.05,0.125,1,0,0.25,2,0.2,0.3)"
     assert results["one"]["function"] == "sigmoid"
 
 
 def test_the_original_graph_is_left_alone() -> None:
-    graph = everything(0)
+    graph = network_for_all_steps(0)
     before = str(graph), graph.by_name["a"].weights["kernel"].copy()
     optimize.optimize(graph)
     assert str(graph) == before[0]
@@ -84,7 +98,7 @@ def test_the_original_graph_is_left_alone() -> None:
 
 
 def test_all_steps_together_keep_the_outputs() -> None:
-    graph = everything(2)
+    graph = network_for_all_steps(2)
     small = optimize.optimize(graph)
     np.testing.assert_allclose(outputs(small, 2), outputs(graph, 2), rtol=1e-4, atol=1e-4)
     assert [(node.name, node.op) for node in small.nodes] == [
@@ -110,8 +124,8 @@ def test_all_steps_together_keep_the_outputs() -> None:
     assert small.by_name["dense"].attrs["activation"] == "relu"
 
 
-def test_optimising_twice_changes_nothing_more() -> None:
-    once = optimize.optimize(everything(0))
+def test_optimising_is_idempotent() -> None:
+    once = optimize.optimize(network_for_all_steps(0))
     assert str(optimize.optimize(once)) == str(once)
 
 
@@ -173,3 +187,240 @@ def test_padding_wider_than_a_gutter_is_split(padding: tuple[int, int, int, int]
     assert [node.op for node in split.nodes[1:-1]] == ["zero_padding"] * len(split.nodes[1:-1]) != []
     np.testing.assert_allclose(outputs(split, 0), outputs(graph, 0), atol=1e-4)
     assert max(gutters(optimize.optimize(graph)).values()) <= 64
+
+
+def ops_of(graph: Graph) -> list[str]:
+    return [node.op for node in graph.nodes if node.op not in ("input", "input_fixed")]
+
+
+def enlarged(op: str, filters: int = 4, **attrs: object) -> Graph:
+    rng = np.random.default_rng(0)
+    return optimized(
+        conv_node(rng, "a", ("image",), 3, 8),
+        Node("up", op, ("a",), {"size": (2, 3)}),
+        conv_node(rng, "b", ("up",), 8, filters, **attrs),
+    )
+
+
+@pytest.mark.parametrize(
+    ("op", "activation"),
+    [("upsample_bilinear", "linear"), ("upsample_nearest", "linear"), ("upsample_nearest", "relu")],
+)
+def test_single_pixels_are_convolved_before_they_are_enlarged(op: str, activation: str) -> None:
+    graph = enlarged(op, activation=activation)
+    assert ops_of(graph) == ["conv2d", "conv2d", op]
+    assert [node.name for node in graph.nodes] == ["image", "a", "b-before", "b"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "attrs"),
+    [
+        (12, {"activation": "linear"}),  # more channels to enlarge
+        (4, {"activation": "relu"}),
+        (4, {"activation": "linear", "strides": (2, 2)}),
+        (4, {"activation": "linear", "kernel": (3, 3)}),
+        (4, {"activation": "linear", "padding": (1, 0, 0, 0)}),
+    ],
+)
+def test_other_convolutions_stay_after_the_enlargement(filters: int, attrs: dict[str, object]) -> None:
+    assert ops_of(enlarged("upsample_bilinear", filters, **attrs)) == ["conv2d", "upsample_bilinear", "conv2d"]
+
+
+@pytest.mark.parametrize("op", ["upsample_bilinear", "upsample_nearest"])
+def test_the_range_of_a_quantised_file_is_that_of_both_layers(op: str) -> None:
+    """Interpolated values have a smaller range than the values before, which the file does not have."""
+    rng = np.random.default_rng(0)
+    nodes = [conv_node(rng, "a", ("image",), 3, 8), Node("up", op, ("a",), {"size": (2, 2)})]
+    nodes.append(conv_node(rng, "b", ("up",), 8, 4, activation="linear").with_attrs(**{OBSERVED_RANGE: (-1.0, 2.0)}))
+    graph = optimize.optimize(Graph("order", (input_node(6), *nodes), "b"))
+    names = [node.name for node in graph.nodes if node.attrs.get(OBSERVED_RANGE) == (-1.0, 2.0)]
+    assert names == (["b-before", "b"] if op == "upsample_nearest" else ["b"])
+
+
+def test_an_enlarged_map_with_two_readers_stays() -> None:
+    rng = np.random.default_rng(0)
+    graph = optimized(
+        conv_node(rng, "a", ("image",), 3, 4),
+        Node("up", "upsample_bilinear", ("a",), {"size": (2, 2)}),
+        conv_node(rng, "b", ("up",), 4, 4, activation="linear"),
+        Node("product", "binary", ("up", "b"), {"operation": "multiply"}),
+    )
+    assert ops_of(graph) == ["conv2d", "upsample_bilinear", "conv2d", "binary"]
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        Node("m", "depth_to_space", ("a",), {"block": 2}),
+        Node("m", "transpose", ("a",)),
+        Node("m", "channel_shuffle", ("a",), {"step": 8}),
+        Node("m", "mirror_padding", ("a",), {"padding": (1, 1, 2, 0)}),
+        Node("m", "upsample_nearest", ("a",), {"size": (2, 2)}),
+    ],
+    ids=lambda node: node.op,
+)
+def test_an_activation_is_fused_across_a_move(move: Node) -> None:
+    rng = np.random.default_rng(0)
+    a = conv_node(rng, "a", ("image",), 3, 64, activation="linear")
+    graph = optimized(a, move, Node("act", "activation", ("m",), {"function": "sigmoid"}))
+    assert ops_of(graph) == ["conv2d", move.op]
+    assert [node.name for node in graph.nodes][1:] == ["act-before", "act"]
+
+
+def test_activations_of_parts_and_of_channels_stay() -> None:
+    rng = np.random.default_rng(0)
+    a = conv_node(rng, "a", ("image",), 3, 8, activation="linear")
+    part = Node("m", "spatial_slice", ("a",), {"begin": (0, 0), "size": (1, 1)})
+    graph = optimized(a, part, Node("act", "activation", ("m",), {"function": "sigmoid"}))
+    assert ops_of(graph) == ["conv2d", "spatial_slice", "activation"]
+    each = Node("act", "activation", ("m",), {"function": "prelu(" + ",".join(["0.1"] * 7 + ["0.2"]) + ")"})
+    graph = optimized(a, Node("m", "transpose", ("a",)), each)
+    assert ops_of(graph) == ["conv2d", "transpose", "activation"]
+
+
+def terms(count: int, channels: int, **attrs: object) -> list[Node]:
+    """Return maps, and the node ``sum`` of them."""
+    rng = np.random.default_rng(0)
+    maps = [conv_node(rng, f"map{index}", ("image",), 3, channels) for index in range(count)]
+    return [*maps, Node("sum", "add", tuple(node.name for node in maps), attrs)]
+
+
+def averaged(count: int, channels: int, outputs: int = 5, **attrs: object) -> Graph:
+    dense = dense_node(np.random.default_rng(2), "dense", "mean", channels, outputs)
+    return optimized(*terms(count, channels, **attrs), pool_node("mean", "sum"), dense)
+
+
+def convolved(channels: int, filters: int, **attrs: object) -> Graph:
+    rng = np.random.default_rng(2)
+    return optimized(*terms(2, channels), conv_node(rng, "end", ("sum",), channels, filters, **attrs))
+
+
+@pytest.mark.parametrize(("count", "channels"), [(2, 8), (3, 6), (2, 64), (2, 130)])
+def test_the_terms_of_a_sum_are_averaged(count: int, channels: int) -> None:
+    graph = averaged(count, channels)
+    assert ops_of(graph) == ["conv2d"] * count + ["global_average_pool", "dense"]
+    assert graph.by_name["dense"].inputs == ("mean-terms",)
+    assert graph.shapes["mean-terms"] == (count * channels,)
+
+
+@pytest.mark.parametrize(
+    ("count", "channels", "attrs"),
+    [
+        (2, 7, {}),  # a texel has two elements
+        (3, 44, {}),  # the dense layer would take two passes
+        (2, 8, {"activation": "relu"}),
+    ],
+)
+def test_other_sums_are_drawn_before_they_are_averaged(count: int, channels: int, attrs: dict[str, object]) -> None:
+    assert ops_of(averaged(count, channels, **attrs)) == ["conv2d"] * count + ["add", "global_average_pool", "dense"]
+
+
+def test_a_sum_with_two_readers_is_drawn() -> None:
+    rng = np.random.default_rng(2)
+    dense = dense_node(rng, "dense", "mean", 8, 8)
+    gated = Node("gated", "binary", ("sum", "dense"), {"operation": "multiply"})
+    graph = optimized(*terms(2, 8), pool_node("mean", "sum"), dense, gated)
+    assert ops_of(graph) == ["conv2d", "conv2d", "add", "global_average_pool", "dense", "binary"]
+
+
+@pytest.mark.parametrize("op", ["upsample_bilinear", "upsample_nearest"])
+def test_maps_are_averaged_before_they_are_enlarged(op: str) -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        conv_node(rng, "a", ("image",), 3, 8),
+        Node("up", op, ("a",), {"size": (2, 3)}),
+        Node("again", op, ("up",), {"size": (3, 1)}),
+    ]
+    assert ops_of(optimized(*nodes, pool_node("mean", "again"))) == ["conv2d", "global_average_pool"]
+    gates = Node("gated", "binary", ("again", "mean"), {"operation": "multiply"})
+    graph = optimized(*nodes, pool_node("mean", "again"), gates)
+    assert ops_of(graph) == ["conv2d", op, op, "global_average_pool", "binary"]
+    assert graph.by_name["mean"].inputs == ("a",)
+
+
+def test_a_term_is_averaged_before_it_is_enlarged() -> None:
+    rng = np.random.default_rng(0)
+    graph = optimized(
+        conv_node(rng, "large", ("image",), 3, 8),
+        conv_node(rng, "small", ("image",), 3, 8, kernel=(2, 2), strides=(2, 2)),
+        Node("up", "upsample_bilinear", ("small",), {"size": (2, 2)}),
+        Node("sum", "add", ("large", "up")),
+        pool_node("mean", "sum"),
+        dense_node(rng, "dense", "mean", 8, 8, activation="sigmoid"),
+        Node("gated", "binary", ("large", "dense"), {"operation": "multiply"}),
+        Node("end", "add", ("gated", "up")),
+    )
+    assert graph.by_name["mean-terms"].inputs == ("large", "small")
+    assert ops_of(graph) == ["conv2d", "conv2d", "upsample_bilinear", "global_average_pool", "dense", "binary", "add"]
+
+
+def test_terms_are_convolved_as_channels_of_one_map() -> None:
+    graph = convolved(8, 6)
+    assert ops_of(graph) == ["conv2d", "conv2d", "concat", "conv2d"]
+    assert graph.by_name["end"].weights["kernel"].shape == (1, 1, 16, 6)
+
+
+@pytest.mark.parametrize(
+    ("channels", "filters", "attrs"),
+    [
+        (6, 4, {}),  # not a view
+        (8, 4, {"kernel": (3, 3)}),
+        (8, 4, {"groups": 2}),
+        (8, 4, {"padding": (1, 0, 0, 0)}),
+        (68, 4, {}),  # more slices than a draw of 16 bits reads
+        (64, 2400, {}),  # the products take longer than the sum
+    ],
+)
+def test_other_convolutions_read_the_sum(channels: int, filters: int, attrs: dict[str, object]) -> None:
+    assert ops_of(convolved(channels, filters, **attrs)) == ["conv2d", "conv2d", "add", "conv2d"]
+
+
+def test_a_sum_in_the_draw_of_a_product_stays() -> None:
+    rng = np.random.default_rng(2)
+    maps = [conv_node(rng, name, ("image",), 3, 8) for name in "abc"]
+    gated = Node("gated", "binary", ("a", "b"), {"operation": "multiply"})
+    graph = optimized(*maps, gated, Node("sum", "add", ("gated", "c")), conv_node(rng, "end", ("sum",), 8, 4))
+    assert ops_of(graph) == ["conv2d"] * 3 + ["binary", "add", "conv2d"]
+
+
+def operators(shape: tuple[int, ...], numbers: np.ndarray) -> list[str]:
+    """Compute the nodes of a reordering, compare with NumPy, and return their operators."""
+    values = {"x": np.arange(float(np.prod(shape))).reshape(shape)}
+    nodes = placed("moved", "x", shape, numbers)
+    for node in nodes:
+        read = [values[name] for name in node.inputs]
+        values[node.name] = ops.get(node.op).reference(node, read)
+        assert values[node.name].shape == tuple(ops.get(node.op).shape(node, [value.shape for value in read]))
+    assert np.array_equal(values[nodes[-1].name], values["x"].reshape(-1)[numbers])
+    return [node.op for node in nodes]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_cuts_and_moves_of_axes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(size) for size in rng.integers(1, 6, rng.integers(1, 6)))
+    numbers = np.arange(np.prod(shape)).reshape(shape).transpose(rng.permutation(len(shape)))
+    begins = [int(rng.integers(0, size)) for size in numbers.shape]
+    parts = [slice(begin, int(rng.integers(begin + 1, size + 1))) for begin, size in zip(begins, numbers.shape)]
+    assert "gather_points" not in operators(shape, np.ascontiguousarray(numbers[tuple(parts)]))
+
+
+def test_heads_are_cut_and_turned() -> None:
+    numbers = np.arange(9 * 3 * 2 * 4).reshape(9, 3, 2, 4).transpose(1, 2, 0, 3)[1]
+    assert operators((9, 24), numbers) == ["tensor_reshape", "tensor_slice", "tensor_transpose", "tensor_reshape"]
+
+
+def test_other_moves_name_every_place() -> None:
+    numbers = np.arange(12).reshape(3, 4)
+    assert operators((3, 4), numbers) == ["reshape"]
+    assert (
+        operators((3, 4), numbers[::-1]) == operators((3, 4), numbers[[0, 2, 2]]) == ["tensor_reshape", "gather_points"]
+    )
+
+
+@pytest.mark.parametrize("shape", [(32,), (4, 8), (2, 2, 2, 2, 2), (2, 2, 2, 2, 1, 2)])
+def test_rolled_numbers_fit_the_axes_of_a_weight(shape: tuple[int, ...]) -> None:
+    numbers = np.roll(np.arange(32).reshape(4, 4, 2), (-1, -1), (0, 1)).reshape(shape)
+    operators((4, 4, 2), numbers)
+    for node in placed("moved", "x", (4, 4, 2), numbers):
+        assert all(weights.ndim <= MAX_RANK for weights in node.weights.values())

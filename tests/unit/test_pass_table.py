@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import random
 import struct
-from collections.abc import Callable
-from pathlib import Path
 
 import bundle_data
 import numpy as np
 import pytest
 import ranged
 import tiny
-from bundle_files import refusal, zipped
 
 from glsl_infer.bundle import Bundle, manifest_json, pass_table
 from glsl_infer.bundle.pass_table import Names, as_stored, float_members, pack, unpack
@@ -75,7 +72,7 @@ def quads_of(passes: tuple[Pass, ...]) -> int:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_is_packed_comes_back(seed: int) -> None:
+def test_packed_passes_are_read_back(seed: int) -> None:
     passes = random_passes(seed)
     table = pack(passes, NAMES)
     assert unpack(table, len(passes), quads_of(passes), NAMES) == passes
@@ -219,7 +216,7 @@ BROKEN: dict[str, tuple[str, bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_refused_with_the_number_of_the_pass(name: str) -> None:
+def test_each_defect_is_refused_with_the_index_of_the_pass(name: str) -> None:
     field, part, message = BROKEN[name]
     table = TABLE[: AT[field]] + part + TABLE[AT[field] + len(part) :]
     assert len(table) == len(TABLE) and table != TABLE
@@ -294,47 +291,3 @@ def test_another_layer_without_a_pass_is_refused() -> None:
     manifest["layers"].append("idle")
     with pytest.raises(BundleError, match="'idle'"):
         manifest_json.from_json(manifest, bundle_data.table(data))
-
-
-Change = Callable[[bundle_data.Data], None]
-
-
-def other(key: str, value: object) -> Change:
-    def change(data: bundle_data.Data) -> None:
-        data["passes"][1][key] = value
-
-    return change
-
-
-def uniform(name: str, value: object) -> Change:
-    def change(data: bundle_data.Data) -> None:
-        data["passes"][1]["uniforms"][name] = value
-
-    return change
-
-
-IN_A_FILE: dict[str, tuple[Change, str]] = {
-    "no such program": (other("program", "none"), "pass 1: program 65535 of "),
-    "no such target": (other("target", "none"), "pass 1: texture 65535 of "),
-    "no such texture": (other("textures", ["none"]), "pass 1: texture 65535 of "),
-    "a unit too many": (other("sources", [[32, 1.0, 1.0]]), "pass 1: texture unit 32"),
-    "a stride that is no number": (
-        other("sources", [[0, float("nan"), 1.0]]),
-        "pass 1: a number that is not finite, or too large",
-    ),
-    "no quads": (other("quads", []), "pass 1: 0 quads"),
-    "a quad far away": (other("quads", [[9000, 0, 1, 1, 0, 0]]), "pass 1: a quad beyond 8192 texels"),
-    "a quad before the target": (other("quads", [[-1, 0, 1, 1, 0, 0]]), "pass 1: a quad beyond 8192 texels"),
-    "a member without floats": (uniform("weights", ["weights/probe.bin", 0]), "'weights/probe.bin' holds no 32-bit"),
-    "a member that is not there": (uniform("weights", ["weights/none.f32", 0]), "'weights/none.f32' is missing"),
-    "beyond the member": (uniform("weights", ["weights/stem.f32", 1 << 30]), "'weights' ends beyond its member"),
-}
-
-
-@pytest.mark.parametrize("name", IN_A_FILE)
-def test_a_file_with_such_a_pass_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
-    change, message = IN_A_FILE[name]
-    data = tiny.tiny_manifest()
-    change(data)
-    members = bundle_data.members_from(data, tiny.tiny_members())
-    assert message in refusal(zipped(tmp_path / "passes.glslnn", members))

@@ -24,7 +24,7 @@ def identity_on(node: Node) -> Graph:
     "scales, zeros",
     [((1.0,), (0.0,)), ((2.0,), (127.5,)), ((255.0,), (0.0,)), ((1.0, -2.0, 3.5), (0.25, 300.0, -7.0))],
 )
-def test_the_reference_reads_bytes_as_the_input_says(scales, zeros) -> None:
+def test_the_reference_applies_the_range_of_the_input(scales, zeros) -> None:
     graph = identity_on(input_node(3).with_attrs(scales=scales, zeros=zeros))
     expected = np.array(scales) * (PICTURE - np.array(zeros)) / 255
     np.testing.assert_allclose(picture_values(graph.input, PICTURE), expected, rtol=1e-15)
@@ -40,14 +40,14 @@ def test_stored_and_float_start_from_the_same_values() -> None:
     np.testing.assert_allclose(*runs, atol=0.6 / 255)
 
 
-def test_without_ranges_there_is_nothing_stored() -> None:
+def test_graphs_without_ranges_refuse_stored_mode() -> None:
     graph = identity_on(input_node(3))
     assert reference.default_mode(graph) == "float"
     with pytest.raises(InputError, match="no ranges and scales yet"):
         reference.run(graph, PICTURE, mode="stored")
 
 
-def test_a_picture_of_bytes_over_255_is_read_as_ever() -> None:
+def test_the_default_range_divides_bytes_by_255() -> None:
     result = picture_values(input_node(3), PICTURE).astype(np.float32)
     np.testing.assert_array_equal(result, PICTURE.astype(np.float32) / np.float32(255))
 
@@ -68,6 +68,6 @@ def test_written_as_briefly_as_can_be() -> None:
         ({"scales": (1.0, 0.0, 1.0)}, "a scale of 0"),
     ],
 )
-def test_ranges_that_are_none(attrs, message) -> None:
+def test_invalid_ranges_are_refused(attrs, message) -> None:
     with pytest.raises(ModelError, match=f"layer 'image': .*{message}"):
         identity_on(input_node(3).with_attrs(**attrs))

@@ -70,7 +70,7 @@ def chain(length: int) -> Graph:
 
 
 @pytest.mark.slow
-def test_a_layer_is_planned_anew_only_where_its_maps_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_layers_with_changed_maps_are_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dozens of plans differ in a map or two each, and each has the cost of a plan of all layers."""
     monkeypatch.setattr(sensitivity, "WORTH", 0.0)
     for name in ("AUTO_TOLERANCE", "AUTO_NUMBERS"):
@@ -81,8 +81,8 @@ def test_a_layer_is_planned_anew_only_where_its_maps_changed(monkeypatch: pytest
     assert len(plans.graphs) >= 10
     layers = len(plans.graphs[0][0].nodes)
     assert plans.layers <= layers + 8 * len(plans.graphs) < layers * len(plans.graphs) / 3
-    for asked, cost in plans.graphs:
-        assert planned(asked, calibrated=True) == cost
+    for graph, cost in plans.graphs:
+        assert planned(graph, calibrated=True) == cost
 
 
 def test_dense_layers_are_work_too() -> None:
@@ -156,17 +156,17 @@ def test_weights_that_lose_most_are_kept_finer_where_there_is_room(monkeypatch: 
     _, plain, prepared = build(GRAPH, [], options=options, calibration=SAMPLES)
     assert offered and offered[0]
 
-    def off(program: object) -> float:
-        moved = []
+    def output_error(program: object) -> float:
+        errors = []
         for picture in PICTURES:
             exact = reference.run(prepared.graph, picture, mode="float")
-            moved.append(reference.run(program.graph, picture, mode="float") - exact)  # type: ignore[attr-defined]
-        return float(np.sqrt(np.mean(np.square(moved))))
+            errors.append(reference.run(program.graph, picture, mode="float") - exact)  # type: ignore[attr-defined]
+        return float(np.sqrt(np.mean(np.square(errors))))
 
-    assert off(finer) < 0.5 * off(plain)
+    assert output_error(finer) < 0.5 * output_error(plain)
 
 
-def test_partial_sums_are_planned_before_any_picture_is_looked_at() -> None:
+def test_partial_sums_are_planned_before_calibration() -> None:
     rng = np.random.default_rng(3)
     body = [input_node(8), conv_node(rng, "feed", ("image",), 3, 64, activation="relu(6)")]
     body.append(conv_node(rng, "wide", ("feed",), 64, 8, kernel=(5, 5), padding=(2, 2, 2, 2)))

@@ -40,11 +40,11 @@ def test_the_same_function_in_one_group(groups: int) -> None:
     [graph(), graph(3), graph(padding=(0, 0, 0, 0), **CENTRED), graph(scales=(255.0,), zeros=(0.0,))],
     ids=["over [0, 1]", "in groups", "not padded", "over [0, 255]"],
 )
-def test_what_has_no_offset_to_carry_stays(graph: Graph) -> None:
+def test_graphs_without_an_offset_are_unchanged(graph: Graph) -> None:
     assert carry_offset_in_alpha(graph).nodes == graph.nodes
 
 
-def test_only_what_reads_the_picture() -> None:
+def test_only_readers_of_the_image_use_alpha() -> None:
     rng = np.random.default_rng(0)
     more = conv_node(rng, "d", ("c",), 6, 4, kernel=(3, 3), padding=AROUND)
     after = carry_offset_in_alpha(Graph("g", (*graph(**CENTRED).nodes, more), "d"))

@@ -44,7 +44,7 @@ def test_a_photograph_is_decoded_smaller(tmp_path: Path, free: Any) -> None:
     assert (preprocess.load(path, 64) == expected).all()
 
 
-def test_it_is_never_decoded_smaller_than_the_network(tmp_path: Path, free: Any) -> None:
+def test_images_are_never_decoded_smaller_than_the_network(tmp_path: Path, free: Any) -> None:
     path = tmp_path / "photo.jpg"
     smooth().save(path)
     free(1_000_000)
@@ -66,7 +66,7 @@ def test_it_is_never_decoded_smaller_than_the_network(tmp_path: Path, free: Any)
         ("RGB", "a.jpg", {"progressive": True}, 13),
     ],
 )
-def test_what_each_format_takes(
+def test_memory_of_each_format(
     tmp_path: Path, free: Any, mode: str, name: str, options: dict[str, Any], megabytes: int
 ) -> None:
     path = tmp_path / name
@@ -101,7 +101,7 @@ def test_free_memory_of_this_machine_is_found(tmp_path: Path, monkeypatch: pytes
 
 
 @each_of(("compression", [None, "tiff_lzw", "tiff_deflate"]), ("kind", [np.int32, np.uint32, np.float32]))
-def test_a_tiff_of_32_bits_is_refused_whatever_it_holds(tmp_path: Path, compression: str | None, kind: Any) -> None:
+def test_every_kind_of_32_bit_tiff_is_refused(tmp_path: Path, compression: str | None, kind: Any) -> None:
     path = tmp_path / "a.tif"
     Image.fromarray(np.full((6, 6), 200, kind)).save(path, compression=compression)
     with pytest.raises(ImageError, match="more than 16 bits a channel are not supported"):

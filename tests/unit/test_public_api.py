@@ -1,4 +1,4 @@
-"""The package's public interface: names, exceptions, and no import of TensorFlow."""
+"""The public interface: names, exceptions, and use without TensorFlow, Keras, JAX and PyTorch."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ NOT_FOR_THE_ENGINE = {"keras", "tensorflow", "jax", "torch", "h5py", "jsonschema
 
 
 # Names ---------------------------------------------------------------------------------------------
-
-
-def test_all_is_honest() -> None:
+def test_all_lists_every_public_name() -> None:
     names = glsl_infer.__all__
     assert len(set(names)) == len(names)
     assert [name for name in names if not hasattr(glsl_infer, name)] == []
@@ -59,8 +57,6 @@ def test_public_modules_are_the_ones_in_the_rooms() -> None:
 
 
 # Exceptions ----------------------------------------------------------------------------------------
-
-
 def drawn_tree() -> dict[str, str | None]:
     """Return the tree in the docstring of errors.py: parent by name."""
     parents: dict[str, str | None] = {}
@@ -112,8 +108,6 @@ def test_messages_of_errors() -> None:
 
 
 # No TensorFlow -------------------------------------------------------------------------------------
-
-
 def imported(tree: ast.AST) -> set[str]:
     """Return the top-level packages that a syntax tree imports, at any depth."""
     names: set[str] = set()
@@ -145,7 +139,7 @@ def test_only_importers_import_keras() -> None:
 
 
 @pytest.mark.slow
-def test_importing_everything_imports_no_keras() -> None:
+def test_importing_all_modules_imports_no_keras() -> None:
     program = (
         f"import importlib, sys\nfor name in {MODULES!r}: importlib.import_module(name)\n"
         f"print(sorted({NOT_FOR_THE_ENGINE!r} & {{name.partition('.')[0] for name in sys.modules}}))"
@@ -154,3 +148,56 @@ def test_importing_everything_imports_no_keras() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PACKAGE.parent, timeout=60
     )
     assert done.stdout == "[]\n"
+
+
+WITHOUT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("tensorflow", "keras", "jax", "torch"):
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def run_without(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a separate Python, from the folder of the package."""
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT + program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(glsl_infer.__file__).parent.parent,
+        timeout=60,
+    )
+
+
+def test_the_hook_hides_them() -> None:
+    names = ("tensorflow", "keras", "keras.layers", "jax", "torch")
+    tries = "".join(f"try: import {name}\nexcept ModuleNotFoundError: print('{name}')\n" for name in names)
+    assert run_without("\n" + tries).stdout.split() == [*names]
+
+
+@pytest.mark.slow
+def test_the_package_imports() -> None:
+    done = run_without(
+        "import glsl_infer, glsl_infer.tools.export, glsl_infer.importers.keras; print(glsl_infer.__all__)"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{glsl_infer.__all__}\n"
+
+
+@pytest.mark.slow
+def test_export_names_the_missing_package(tmp_path: Path) -> None:
+    model, labels, out = tmp_path / "model.keras", tmp_path / "labels.txt", tmp_path / "model.glslnn"
+    model.write_bytes(b"nobody gets to look at it")
+    labels.write_text("a\nb\n")
+    main = "from glsl_infer.cli import main; sys.exit(main())"
+    done = run_without(main, "export", str(model), "-o", str(out), "--labels", str(labels))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert "pip install tensorflow" in done.stderr
+    assert not out.exists()

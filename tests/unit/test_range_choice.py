@@ -24,7 +24,7 @@ def chosen(ends: list[tuple[float, float]], common: bool, equal: bool) -> tuple[
 
 
 @given(ENDS, st.booleans(), st.booleans())
-def test_it_covers_what_was_seen_and_zero(ends, common, equal) -> None:
+def test_ranges_cover_observed_values_and_zero(ends, common, equal) -> None:
     low, high, covering = chosen(ends, common, equal)
     lowest, highest = covering.ends(len(low))
     slack = 1e-6 * per_channel(covering.scales, len(low)) + SMALLEST
@@ -55,8 +55,8 @@ def test_common_is_one_zero_point_and_equal_one_range(ends) -> None:
 @given(ENDS)
 def test_the_narrowest_channel_has_a_share_of_the_widest(ends) -> None:
     low, high, covering = chosen(ends, False, False)
-    seen = np.maximum(high, 0) - np.minimum(low, 0)
-    assert min(covering.scales) >= (1 - 1e-6) * NARROWEST * seen.max()
+    spans = np.maximum(high, 0) - np.minimum(low, 0)
+    assert min(covering.scales) >= (1 - 1e-6) * NARROWEST * spans.max()
 
 
 @pytest.mark.parametrize(

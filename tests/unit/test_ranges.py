@@ -92,17 +92,17 @@ MEAN = Node("via", "average_pool", ("a",), {"pool": (2, 2)})
 
 
 @pytest.mark.parametrize("via", [None, SHUFFLE, POOL, MEAN], ids=["nothing", "shuffle", "max_pool", "average_pool"])
-def test_what_is_padded_has_one_zero_point(via: Node | None) -> None:
+def test_padded_maps_have_one_zero_point(via: Node | None) -> None:
     """A gutter has one colour, so a padded map has one zero point; the rule extends to the layer that computes it."""
     body = [conv("a", "image", 3, 64, "linear"), *([] if via is None else [via])]
     plain = classifier(*body, conv("end", body[-1].name, 64, 4, "sigmoid"))
-    asked = classifier(*body, padded(body[-1].name, 64))
+    with_padding = classifier(*body, padded(body[-1].name, 64))
     assert len(ranges(plain)["a"].zeros) == 64
-    assert len(ranges(asked)["a"].zeros) == 1
-    assert len(ranges(asked)["a"].scales) == 64, "scales may still differ"
+    assert len(ranges(with_padding)["a"].zeros) == 1
+    assert len(ranges(with_padding)["a"].scales) == 64, "scales may still differ"
 
 
-def test_the_wish_goes_through_a_concatenation() -> None:
+def test_one_zero_point_is_required_through_a_concatenation() -> None:
     body = [conv("a", "image", 3, 8, "linear"), conv("bb", "image", 3, 8, "linear")]
     body.append(Node("joint", "concat", ("a", "bb")))
     bounds = ranges(classifier(*body, padded("joint", 16)))
@@ -124,7 +124,7 @@ def test_an_image_at_the_end_has_one_range() -> None:
     assert ranges(limited)["a"] == ranges(limited, ())["a"] == Range(), "a picture's range is known"
 
 
-def test_averages_and_enlargements_take_over_what_they_read() -> None:
+def test_averages_and_enlargements_keep_the_range_of_their_input() -> None:
     body = [conv("a", "image", 3, 4, "linear"), Node("mean", "average_pool", ("a",), {})]
     body.append(Node("large", "upsample_bilinear", ("mean",), {}))
     bounds = ranges(classifier(*body))
@@ -167,13 +167,11 @@ def test_few_images_leave_headroom_in_late_layers_relative_to_the_image_with_the
     assert expected_growth(observations(1.0, 1.0, 1e3), 30) == 1.0  # one image is wide enough, also for others
 
 
-def test_many_images_leave_headroom_if_they_differ_and_none_is_far_larger_than_the_others() -> None:
-    ordinary, larger = [1.0] * (MANY - 15), [3.0] * 14
+def test_many_images_leave_fourfold_headroom_if_none_is_far_larger_than_the_others() -> None:
+    ordinary = [1.0] * (MANY - 1)
     for depth in (30, None):  # None: a layer of an output
-        assert expected_growth(observations(*ordinary, *larger, 3.0), depth) == 2.0
-        assert expected_growth(observations(*ordinary, *larger, 0.0), depth) == 2.0  # one image is black
-        assert expected_growth(observations(*ordinary, *larger, 1e3), depth) == 1.0
-        assert expected_growth(observations(*[1.0] * (MANY - 1), 1.1), depth) == 1.0  # the images are alike
-        assert expected_growth(observations(*[1.0] * (MANY - 1), 1.8), depth) == pytest.approx(1.5)
-    assert expected_growth(observations(*ordinary, *larger, 12.0), 30) == pytest.approx(16.0 / 12.0)
-    assert 1.0 < expected_growth(observations(*ordinary, *larger, 3.0), 1) < 1.5  # pixels are bounded
+        for other in (1.0, 3.0, 0.0):  # the last image is black
+            assert expected_growth(observations(*ordinary, other), depth) == 4.0
+        assert expected_growth(observations(*ordinary, 1e3), depth) == 1.0
+    assert expected_growth(observations(*ordinary, 32.0), 30) == pytest.approx(2.0)
+    assert expected_growth(observations(*ordinary, 3.0), 1) == pytest.approx(1.2)  # pixels are bounded

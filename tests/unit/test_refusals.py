@@ -29,6 +29,7 @@ classify photo.png --tpo 3
 classify photo.png --zzz
 classify photo.png --colour
 classify photo.png --mod b
+classify photo.png --labels b.txt
 classify photo.png --context glx
 classify photo.png --context surfacless
 classify none.jpg
@@ -88,7 +89,9 @@ export model.keras -o out.glslnn --draw-cost nan
 validate mine.glslnn mine.keras --data folder
 validate model.keras model.glslnn --data folder --min-top1 nan
 validate a.glslnn b.glslnn --data folder
+validate model.xyz tiny.glslnn --data folder
 inspect tiny.glslnn --input-size 5
+inspect model.xyz
 inspect model.keras --max-weights 0
 inspect --model none.glslnn
 selfcheck --model none.glslnn
@@ -98,6 +101,7 @@ get --again
 get face-mesh --labels labels.txt
 camera --source 3
 info everything
+collect --classes cat dog -o photos
 
 benchmark --model none.glslnn
 benchmark --runs 0

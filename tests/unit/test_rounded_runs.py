@@ -45,7 +45,7 @@ def sure_detector(logit: float) -> Graph:
 
 
 @pytest.mark.parametrize(("logit", "pictures"), [(3.0, 2), (3.0, 1), (-3.0, 2)])
-def test_all_rows_count_where_too_few_pictures_show_anything(logit: float, pictures: int) -> None:
+def test_all_rows_count_if_too_few_images_have_detections(logit: float, pictures: int) -> None:
     comparison = OutputComparison(sure_detector(logit), PICTURES[:pictures])
     boxes, logits = RNG.normal(size=(PLACES, 4)), np.full(PLACES, -30.0)
     scored = comparison.scored(ends(boxes, logits))
@@ -60,25 +60,25 @@ def test_boxes_have_scores() -> None:
     assert scores_of(detector(3)) == {}  # unbounded outputs are not scores
 
 
-def test_only_what_a_network_is_sure_of_counts() -> None:
+def test_only_confident_detections_count() -> None:
     comparison = OutputComparison(sure_detector(3.0), PICTURES)
     boxes, logits = RNG.normal(size=(PLACES, 4)), np.full(PLACES, -30.0)
     logits[5] = 3.0
     exact = comparison.scored(ends(boxes, logits))
     spreads = comparison.spreads([exact])
 
-    def off(index: int, by: float) -> float:
-        moved = boxes.copy()
-        moved[index] += by
-        return rounded_runs.error([comparison.squares(exact, ends(moved, logits))], spreads)
+    def error_of_shift(index: int, by: float) -> float:
+        shifted = boxes.copy()
+        shifted[index] += by
+        return rounded_runs.error([comparison.squares(exact, ends(shifted, logits))], spreads)
 
-    assert off(5, 1.0) > 10.0 * off(6, 1.0) > 0.0
+    assert error_of_shift(5, 1.0) > 10.0 * error_of_shift(6, 1.0) > 0.0
     other = logits.copy()
     other[6] -= 1000.0  # as unlikely as before
     assert comparison.squares(exact, ends(boxes, other)) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
-def test_bits_go_where_what_is_seen_gains(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bits_go_to_layers_of_confident_detections(monkeypatch: pytest.MonkeyPatch) -> None:
     """The branch without confident detections has the largest rounding error; scores more than halve its weight."""
     body = [
         input_node(SIDE),
@@ -106,6 +106,6 @@ def test_bits_go_where_what_is_seen_gains(monkeypatch: pytest.MonkeyPatch) -> No
         errors = {row.layer: row.error for row in spent.layers}
         return errors["near"] / errors["far"]
 
-    seen = nearer()
+    error = nearer()
     monkeypatch.setattr(rounded_runs, "scores_of", lambda _: {})
-    assert seen > 2.0 * nearer()
+    assert error > 2.0 * nearer()

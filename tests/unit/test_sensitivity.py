@@ -13,7 +13,7 @@ from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges import Calibration, Precision, PreparedGraph, precision, prepare, sensitivity
 from glsl_infer.compiler.ranges.expected_error import Fold
-from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE, Limits
+from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE, CostRatios, Limits
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.tools.validate import verdict
@@ -41,7 +41,7 @@ def prepared_graph(precision: str = "8", **options: float) -> PreparedGraph:
     return prepare(GRAPH, Calibration(PICTURES), precision=Precision(precision, **options))  # type: ignore[arg-type]
 
 
-def off(prepared: PreparedGraph) -> float:
+def output_error(prepared: PreparedGraph) -> float:
     """Return the error of the exact reference on calibration images: on others, values saturate, too."""
     squares = []
     for picture in PICTURES[:4]:
@@ -50,7 +50,7 @@ def off(prepared: PreparedGraph) -> float:
     return float(np.sqrt(np.mean(squares)))
 
 
-def test_the_layer_that_loses_most_is_named_and_what_sixteen_bits_gain() -> None:
+def test_the_layer_with_the_largest_loss_and_its_gain_from_sixteen_bits() -> None:
     prepared = prepare(GRAPH, Calibration(PICTURES))
     coarse = [
         node.with_attrs(scales=(40.0 * node.attrs["scales"][0],)) if node.name == "second" else node
@@ -64,18 +64,20 @@ def test_the_layer_that_loses_most_is_named_and_what_sixteen_bits_gain() -> None
     assert sensitivity.loses_most(prepared_graph("16").graph, PICTURES) is None
 
 
-def test_without_a_question_nothing_is_measured() -> None:
+def test_without_budget_or_tolerance_errors_are_not_measured() -> None:
     assert prepared_graph().spent is None
 
 
 @pytest.mark.parametrize("share", [0.7, 0.3, 0.05])
 def test_a_tolerance_holds(share: float) -> None:
-    plain = off(prepared_graph())
+    plain = output_error(prepared_graph())
     result = prepared_graph(tolerance=share * plain)
     assert result.spent is not None
     assert result.spent.error <= share * plain < result.spent.before
     # The error left by 16 bits depends on ranges chosen after the search (``headroom.widen_ranges``).
-    assert off(result) <= max(3.0 * result.spent.error if share < 0.1 else 1.1 * result.spent.error, share * plain)
+    assert output_error(result) <= max(
+        3.0 * result.spent.error if share < 0.1 else 1.1 * result.spent.error, share * plain
+    )
     assert plain == pytest.approx(result.spent.before, rel=0.1)
     fine = {choice.layer for choice in result.precision}
     assert fine == {layer.layer for layer in result.spent.layers if layer.bits == 16}
@@ -117,7 +119,7 @@ def test_auto_spends_a_tenth_where_the_error_is_large(monkeypatch: pytest.Monkey
     assert rule.spent is None
     measured = [choice for choice in result.precision if choice.why == BY_MEASURE]
     assert measured and sum(choice.added for choice in result.precision) <= 0.5 + 1e-9
-    assert off(result) < off(plain)
+    assert output_error(result) < output_error(plain)
 
 
 def test_auto_leaves_a_network_alone_whose_error_is_small() -> None:
@@ -130,13 +132,13 @@ def test_auto_leaves_a_network_alone_whose_error_is_small() -> None:
     assert all(choice.why != BY_MEASURE for choice in prepared.precision)
 
 
-def test_a_large_network_is_looked_at_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_network_is_measured_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = {layer.layer for layer in prepared_graph(tolerance=1e-9).spent.layers}  # type: ignore[union-attr]
     monkeypatch.setattr(sensitivity, "MOST_WORK", 8.0 * precision.work(GRAPH))
     spent = prepared_graph(tolerance=1e-9).spent
     assert spent is not None
-    looked_at = {layer.layer for layer in spent.layers}
-    assert looked_at < whole and "fourth" in looked_at
+    measured = {layer.layer for layer in spent.layers}
+    assert measured < whole and "fourth" in measured
     assert spent.error < spent.before
 
 
@@ -159,7 +161,7 @@ def test_layers_set_by_the_user_stay() -> None:
     assert {choice.layer for choice in prepared.precision} == {"first", "second", "third"}
 
 
-def test_what_is_joined_is_paid_together() -> None:
+def test_concatenated_maps_get_bits_together() -> None:
     side = conv_node(RNG, "side", ("third",), 24, 6, kernel=(3, 3), activation="linear")
     body = [*GRAPH.nodes[:-1], side, Node("both", "concat_copy", ("side", "fourth"))]
     joined = Graph("joined", body, [GraphOutput("numbers", ("both",), purpose="values")])
@@ -171,7 +173,7 @@ def test_what_is_joined_is_paid_together() -> None:
         assert sum(layer.milliseconds for layer in prepared.spent.layers if layer.bits == 16) <= budget
 
 
-def test_it_needs_pictures_and_a_model_of_one_part() -> None:
+def test_a_tolerance_requires_images_and_a_model_of_one_part() -> None:
     with pytest.raises(InputError, match="--tolerance"):
         prepare(
             Graph("g", [input_node(8), conv_node(RNG, "a", ("image",), 3, 4)], "a"), precision=Precision(tolerance=0.1)
@@ -181,7 +183,7 @@ def test_it_needs_pictures_and_a_model_of_one_part() -> None:
         build(GRAPH, (), options=options, calibration=PICTURES)
 
 
-def test_what_pictures_do_not_show_counts() -> None:
+def test_stronger_images_than_those_of_calibration_count() -> None:
     """The error grows if four of sixteen images are stronger: calibrated without them, small maps would saturate."""
     body = [
         input_node(20),
@@ -215,8 +217,8 @@ def test_auto_does_not_trust_measured_gains_while_outputs_are_useless() -> None:
     last = min(free.layers, key=lambda layer: layer.error).layer
     in_8 = {layer.layer: None for layer in free.layers if layer.layer != last}  # else its share of the error grows
 
-    def counted(graph: Graph) -> tuple[float, float]:
-        return (1.9, 1.0) if graph.by_name[last].attrs["bits"] == 16 else (1.0, 1.0)
+    def counted(graph: Graph) -> CostRatios:
+        return CostRatios(1.9, 1.0, 1.9) if graph.by_name[last].attrs["bits"] == 16 else CostRatios(1.0, 1.0, 1.0)
 
     def badness(graph: Graph) -> float:
         return 0.05 if graph.by_name[last].attrs["bits"] == 16 else 5.0
@@ -226,3 +228,42 @@ def test_auto_does_not_trust_measured_gains_while_outputs_are_useless() -> None:
     assert chosen.get(last) is None
     chosen, spent = sensitivity.spend(ranged, in_8, samples, limits, counted, badness)
     assert chosen[last] is not None and spent.times == 1.9
+
+
+@pytest.mark.parametrize(("time", "stored"), [(1.9, True), (2.1, False)])
+def test_all_maps_in_16_bits_can_be_cheaper_than_some(time: float, stored: bool) -> None:
+    """Each join of maps with different bits takes an additional draw, so that one more map alone is too expensive."""
+    ranged = prepare(GRAPH, Calibration(PICTURES)).graph
+    layers = precision.possible_layers(ranged)
+
+    def sixteen(graph: Graph) -> int:
+        return sum(graph.by_name[name].attrs["bits"] == 16 for name in layers)
+
+    def counted(graph: Graph) -> CostRatios:
+        count = sixteen(graph)
+        return CostRatios(2.1, 1.0, time) if count == len(layers) else CostRatios(1.0 + 2.0 * count, 1.0, 1.0)
+
+    def badness(graph: Graph) -> float:
+        return 5.0 - 4.5 * (sixteen(graph) == len(layers))
+
+    samples = [(picture, Fold()) for picture in PICTURES]
+    chosen, spent = sensitivity.spend(ranged, {}, samples, Limits(0.0, share=0.12), counted, badness)
+    assert {name for name, choice in chosen.items() if choice is not None} == (set(layers) if stored else set())
+    assert spent.times == (2.1 if stored else 1.0)
+
+
+@pytest.mark.parametrize(("time", "stored"), [(1.0, True), (1.1, False)])
+def test_all_maps_in_16_bits_need_no_gain_if_a_frame_is_not_slower(time: float, stored: bool) -> None:
+    """A layer with coarse steps must have 8 bits, so that all others change the outputs by less than 2 %."""
+    ranged = prepare(GRAPH, Calibration(PICTURES)).graph
+    samples = [(picture, Fold()) for picture in PICTURES]
+    others = precision.possible_layers(ranged).keys() - {"third"}
+    coarse = ranged.by_name["third"].with_attrs(scales=(40.0 * ranged.by_name["third"].attrs["scales"][0],))
+    ranged = ranged.rebuilt([coarse if node.name == "third" else node for node in ranged.nodes])
+
+    def counted(graph: Graph) -> CostRatios:
+        count = sum(graph.by_name[name].attrs["bits"] == 16 for name in others)
+        return CostRatios(2.1, 1.0, time) if count == len(others) else CostRatios(1.0 + 2.0 * count, 1.0, 1.0)
+
+    chosen, _ = sensitivity.spend(ranged, {"third": None}, samples, Limits(0.0, share=0.12), counted, lambda _: 5.0)
+    assert {name for name, choice in chosen.items() if choice is not None} == (others if stored else set())

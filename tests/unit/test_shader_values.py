@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-from hostile_shaders import FOLLOWED, HEAD
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts/bench/reliability"))
-
 import shader_values
+from hostile_shaders import FOLLOWED, HEAD
 
 from glsl_infer.bundle.shader_check import Shader
 
@@ -31,10 +25,10 @@ HARM = [
 ]
 
 
-@pytest.mark.parametrize("what", HARM)
-def test_the_machine_finds_harm(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("case", HARM)
+def test_the_virtual_machine_finds_harm(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The virtual machine finds the harm in refused texts if the checker accepts them."""
     monkeypatch.setattr(shader_values, "parse", lambda *_: Shader(executed=1 << 16))
-    before, lines = FOLLOWED[what]
+    before, lines = FOLLOWED[case]
     text = f"{HEAD}{before}void main() {{\n{lines}\ngl_FragColor = coord0;\n}}\n"
     assert shader_values.judge(text, 0).startswith(("NaN is a coordinate", "'u' is", "'g' is", "more operations"))

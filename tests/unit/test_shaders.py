@@ -1,33 +1,61 @@
-"""The Khronos reference compiler accepts every template and every generated shader as GLSL ES 1.00."""
+"""Templates and generated shaders are valid GLSL ES 1.00; the checker of bundles accepts only harmless shaders."""
 
 from __future__ import annotations
 
 import itertools
 import re
-import sys
-from collections.abc import Iterator
+import subprocess
+import tracemalloc
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import needs
 import pytest
-from glslang import Shader, lint
+import tiny
+from bundle_files import HOSTILE_VERTEX_SHADERS, hostile_vertex_shader, members_of, refusal, rehashed, zipped
+from hostile_shaders import ACCEPTED, HEAD, REFUSED, line_of
+from lint_shaders import faults
 from pages import ROOT
-from tiny import tiny_program
+from tiny import tiny_bundle, tiny_program, write_tiny
 
+from glsl_infer.bundle import Bundle, format_constants, shader_check
+from glsl_infer.bundle.program_check import check_vertex_shaders
 from glsl_infer.bundle.shader_check import parse
-from glsl_infer.errors import BundleError
+from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
 from glsl_infer.ops import global_average_pool
 from glsl_infer.program import PRELUDE, templates
+from glsl_infer.program.templates import template as template_text
+from glsl_infer.runtime import verdicts
 from glsl_infer.runtime.drivers import LATE_FETCH, ROLLED_FETCHES
 from glsl_infer.runtime.pictures.resampling import READING, external_prelude
 from glsl_infer.support.resources import template
 
-sys.path.insert(0, str(ROOT / "scripts/build"))
+Shader = tuple[str, str, str]
+"""Name, stage (``vert`` or ``frag``) and source."""
 
-from lint_shaders import faults
+
+def lint(shaders: Iterable[Shader], folder: Path) -> None:
+    """Check the shaders; a failure quotes the compiler's log and the invalid sources."""
+    distinct = {(stage, text): name for name, stage, text in shaders}
+    assert distinct, "there is no shader"
+    files: dict[Path, tuple[str, str]] = {}
+    for index, ((stage, text), name) in enumerate(distinct.items()):
+        path = folder / f"{index}.{stage}"
+        path.write_text(text)
+        files[path] = (name, text)
+    validator = needs.program("glslangValidator", "glslang-tools")
+    done = subprocess.run([validator, *map(str, files)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        # The log has the name of each file, followed by its errors.
+        parts = done.stdout.split(f"{folder}/")
+        failed = [part.partition("\n") for part in parts if "ERROR:" in part]
+        wrong = "".join(f"{files[folder / name][0]}:\n{log}{files[folder / name][1]}" for name, _, log in failed)
+        raise AssertionError(wrong or done.stdout + done.stderr)
+
 
 NAMES = sorted(path.name for path in (ROOT / "shaders").iterdir() if path.is_file())
 FRAGMENTS = [name for name in NAMES if name.endswith(".frag")]
@@ -129,3 +157,191 @@ def test_the_style_of_the_templates_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "a.frag"
     path.write_text("void main() {\n\tmediump float x; \n" + "/" * 121 + "\n// lowp in a comment\n")
     assert [fault.partition(":")[0] for fault in faults(path)] == ["2", "2", "2", "3"]
+
+
+GOOD = tiny.tiny_bundle()
+FOUR = next(program for program in GOOD.manifest.programs if program.varyings == 4)
+
+
+@pytest.mark.parametrize("kind", HOSTILE_VERTEX_SHADERS)
+def test_another_text_is_refused(tmp_path: Path, good: bytes, kind: str) -> None:
+    message = refusal(hostile_vertex_shader(tmp_path, good, kind))
+    assert f"'{FOUR.vertex}' is not the vertex shader of this format for 4 varyings; export" in message
+
+
+def test_the_text_for_another_number_of_varyings_is_refused(tmp_path: Path, good: bytes) -> None:
+    path = hostile_vertex_shader(tmp_path, good, lambda _: templates.vertex_shader(5).encode())
+    assert "is not the vertex shader of this format for 4 varyings" in refusal(path)
+
+
+def test_the_engine_s_own_are_accepted() -> None:
+    check_vertex_shaders(GOOD.manifest.programs, GOOD.members)
+
+
+@pytest.mark.parametrize("construct", REFUSED)
+def test_hostile_constructs_are_refused_with_their_line(construct: str) -> None:
+    with pytest.raises(BundleError) as caught:
+        parse("shaders/x.frag", HEAD + REFUSED[construct])
+    assert str(caught.value).startswith(f"shader 'shaders/x.frag' line {line_of(REFUSED[construct])}: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("construct", ACCEPTED)
+def test_harmless_constructs_are_accepted(construct: str) -> None:
+    shader = parse("shaders/x.frag", HEAD + ACCEPTED[construct])
+    assert shader.uniforms == {"source": "sampler2D", "weights": "vec4"}
+    assert 0 < shader.written < 26880 and shader.executed > 0
+
+
+def test_costs_of_shaders() -> None:
+    parsed = parse("m", HEAD + "void main() {\n    gl_FragColor = coord0 * 2.0;\n}\n")
+    assert (parsed.written, parsed.executed) == (1, 1)
+    loop = "for (int i = 0; i < 10; i++) {\n        gl_FragColor = coord0 * 2.0;\n    }\n}\n"
+    many = parse("m", f"{HEAD}void main() {{\ngl_FragColor = coord0;\n{loop}")
+    assert (many.written, many.executed) == (3002, 11)  # a loop, its variable, and ten turns
+    costs = {
+        "if (coord0.x > 0.5) y = coord0;": 67,
+        "y = coord0.x > 0.5 ? y : coord0;": 67,
+        "y = pow(coord0, coord0);": 122,
+        "y = exp(coord0);": 50,
+        "y = floor(coord0);": 3,
+    }
+    for line, written in costs.items():
+        chosen = parse("m", HEAD + f"void main() {{\nvec4 y = coord0 + 1.0;\n{line}\ngl_FragColor = y;\n}}\n")
+        assert chosen.written == written, line
+
+
+@pytest.mark.parametrize("numbers", ["0.5, 1.0, 2.0, 3.0", "-0.5, 1, -2e-5, -0.0", "7"])
+def test_numbers_read_at_once_count_as_those_read_one_by_one(numbers: str) -> None:
+    first, others = numbers.partition(",")[0], "".join(numbers.partition(",")[1:])
+    at_once, one_by_one = (
+        parse("m", HEAD + f"void main() {{\ngl_FragColor = coord0 * vec4({text});\n}}\n")
+        for text in (numbers, f"({first}){others}")
+    )
+    assert at_once == one_by_one
+    assert at_once.written == 2 + numbers.count("-") - numbers.count("e-")
+
+
+@pytest.mark.parametrize("numbers", ["1.0, -1e39, 1.0, 1.0", "1.0, , 1.0", "- -1.0", "1.0 1.0"])
+def test_numbers_read_at_once_are_refused_like_others(numbers: str) -> None:
+    with pytest.raises(BundleError, match="line 5: "):
+        parse("m", HEAD + f"void main() {{\ngl_FragColor = coord0 * vec4({numbers});\n}}\n")
+
+
+def test_brackets_of_numbers_read_at_once_count() -> None:
+    most = format_constants.GLSL_LIMITS["brackets"]
+    text = "void main() {{\ngl_FragColor = {}coord0 * vec4(0.5){};\n}}\n"
+    assert parse("m", HEAD + text.format("(" * (most - 1), ")" * (most - 1))).written
+    with pytest.raises(BundleError, match=f"brackets are more than {most} deep"):
+        parse("m", HEAD + text.format("(" * most, ")" * most))
+
+
+def test_a_macro_counts_where_it_is_used() -> None:
+    text = "#define TWICE(x) max(x, x)\nvoid main() {\n    gl_FragColor = TWICE(coord0 + coord0 + coord0);\n}\n"
+    assert parse("m", HEAD + text).written == 5
+
+
+@pytest.mark.parametrize("name", ["prelude.glsl", "store.glsl"])
+def test_the_prelude_of_the_format_is_the_template_s(name: str) -> None:
+    code = [re.sub(r" *//.*", "", line) for line in template_text(name).split("\n")]
+    same = [line for line in code if line] == list(format_constants.GLSL_PRELUDE)
+    assert same == (name == "prelude.glsl")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    ["#ifdef A\n" * 100_000, "/" * 200_000, "(" * 100_000, "/*" * 100_000, "a " * 100_000, "#define A\n" * 20_000],
+)
+def test_long_texts_take_little_memory(text: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(BundleError):
+            parse("m", f"{text}\n")
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of the first shader of every bundle whose shaders are parsed."""
+    names: list[str] = []
+    parse = shader_check.parse
+
+    def seen(member: str, text: str) -> object:
+        names.append(member)
+        return parse(member, text)
+
+    monkeypatch.setattr(shader_check, "parse", seen)
+    return names
+
+
+def test_the_second_reading_parses_no_shader(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
+    path = write_tiny(tmp_path)
+    first = verdicts.read_bundle(path)
+    count = len(parsed)
+    second = verdicts.read_bundle(path)
+    assert count > 0
+    assert len(parsed) == count
+    assert second.manifest == first.manifest
+    assert second.members == first.members
+
+
+def test_without_a_cache_every_reading_parses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parsed: list[str]
+) -> None:
+    monkeypatch.setenv("GLSL_INFER_CACHE", "off")
+    path = write_tiny(tmp_path)
+    verdicts.read_bundle(path)
+    count = len(parsed)
+    verdicts.read_bundle(path)
+    assert len(parsed) == 2 * count > 0
+
+
+def test_a_cache_that_others_can_write_is_ignored(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
+    path = write_tiny(tmp_path)
+    verdicts.read_bundle(path)
+    (verdict,) = cache.glob(f"*{verdicts.SHADERS_SUFFIX}")
+    verdict.chmod(0o666)  # tests/gl/test_selfcheck.py has other kinds of damage
+    parsed.clear()
+    verdicts.read_bundle(path)
+    assert parsed
+
+
+def test_a_changed_shader_is_another_bundle(tmp_path: Path, cache: Path) -> None:
+    path = write_tiny(tmp_path)
+    verdicts.read_bundle(path)
+    members = members_of(path.read_bytes(), tmp_path)
+    name = next(name for name in members if name.startswith("shaders/") and name.endswith(".frag"))
+    hostile = members[name].replace(b"void main() {", b"void main() {\n    gl_FragColor = vec4(1.0 / 0.0);", 1)
+    assert hostile != members[name]
+    zipped(path, rehashed(members, {name: hostile}))
+    for _ in range(2):
+        with pytest.raises(BundleError, match="rule: shaders"):
+            verdicts.read_bundle(path)
+    zipped(path, {**members, name: hostile})  # with the manifest of the accepted bundle
+    with pytest.raises(BundleError, match="rule: container"):
+        verdicts.read_bundle(path)
+
+
+def test_a_bundle_that_was_written_here_is_not_parsed_again(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
+    path = tmp_path / "tiny.glslnn"
+    verdicts.write_bundle(tiny_bundle(), path)
+    count = len(parsed)
+    assert verdicts.read_bundle(path).manifest == tiny_bundle().manifest
+    assert len(parsed) == count > 0
+
+
+def test_a_bundle_that_cannot_be_written_leaves_no_verdict(tmp_path: Path, cache: Path) -> None:
+    bundle = tiny_bundle()
+    damaged = Bundle(bundle.manifest, {**bundle.members, "labels.txt": b"more\nlabels\nthan\nclasses\n"})
+    with pytest.raises(ModelError, match="not written"):
+        verdicts.write_bundle(damaged, tmp_path / "tiny.glslnn")
+    assert not cache.exists()

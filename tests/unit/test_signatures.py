@@ -33,7 +33,7 @@ def signed(tmp_path: Path) -> Path:
     return tmp_path / "test"
 
 
-def test_what_minisign_signed(signed: Path) -> None:
+def test_signatures_of_minisign_are_accepted(signed: Path) -> None:
     signatures.require(signed, KEY)
     (signed.parent / "key.pub").write_text(f"untrusted comment: minisign public key E7620F1842B4E81F\n{KEY}\n")
     signatures.require(signed, str(signed.parent / "key.pub"))
@@ -60,7 +60,7 @@ def beside(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("how", SPOILT)
-def test_what_is_refused(signed: Path, how: str) -> None:
+def test_invalid_signatures_are_refused(signed: Path, how: str) -> None:
     spoil, expected = SPOILT[how]
     spoil(signed)
     with pytest.raises(InputError, match=expected):
@@ -68,7 +68,7 @@ def test_what_is_refused(signed: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["RWQx", "no-such-file.pub", "", KEY.replace("RWQ", "SWQ")])
-def test_what_is_no_key(signed: Path, key: str) -> None:
+def test_invalid_keys_are_refused(signed: Path, key: str) -> None:
     with pytest.raises(InputError, match="--require-signature"):
         signatures.require(signed, key)
 

@@ -27,7 +27,7 @@ def test_last_bits_are_numpys_spacing() -> None:
 
 
 @pytest.mark.parametrize("shape, groups", [((3, 3, 10, 12), 1), ((2, 2, 3, 24), 4), ((3, 3, 1, 12), 12)])
-def test_what_columns_meet(shape: tuple[int, ...], groups: int) -> None:
+def test_factors_and_texels_of_each_column(shape: tuple[int, ...], groups: int) -> None:
     columns = columns_of(shape, groups)
     channels = shape[2] * groups
     texels = np.random.default_rng(1).random((5, shape[0] * shape[1], -(-channels // 4) * 4)).astype(np.float32)
@@ -57,14 +57,14 @@ def test_sums_together_are_those_of_one_slice(residual: bool, positions: int) ->
         values = np.broadcast_to(factors, (30, positions, 4)).transpose(1, 0, 2)
         values = values if added is None else np.concatenate([values, added[:, [index]]], axis=1)
         products = values * constants[index]
-        way = biases[index] + np.cumsum(products, axis=1, dtype=np.float32)
+        partial_sums = biases[index] + np.cumsum(products, axis=1, dtype=np.float32)
         inexact = (values != 0.0) & (values != 1.0)
         product_bits = np.where(inexact, np.spacing(products) + np.spacing(values) * constants[index], 0.0).sum(axis=1)
-        sum_bits = np.where(products != 0.0, np.spacing(way), 0.0).sum(axis=1)
-        np.testing.assert_array_equal(sums.sums[:, index], way[:, -1])
+        sum_bits = np.where(products != 0.0, np.spacing(partial_sums), 0.0).sum(axis=1)
+        np.testing.assert_array_equal(sums.sums[:, index], partial_sums[:, -1])
         np.testing.assert_array_equal(sums.product_bits[:, index], product_bits)
         np.testing.assert_array_equal(sums.sum_bits[:, index], sum_bits)
-        np.testing.assert_array_equal(sums.fourth[index], way[:, :, 3])
+        np.testing.assert_array_equal(sums.fourth[index], partial_sums[:, :, 3])
         np.testing.assert_array_equal(sums.changed[index], products[:, :, 3] != 0.0)
 
 

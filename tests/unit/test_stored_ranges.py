@@ -26,7 +26,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.tools import ranges_file
-from glsl_infer.tools.get import catalogue, making
+from glsl_infer.tools.get import catalogue, exporting
 
 PICTURES = [np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8) for seed in range(3)]
 
@@ -58,11 +58,11 @@ def test_stored_ranges_equal_those_of_the_images(tmp_path: Path, precision: str)
     graph = network()
     read = ranges_file.read(written(tmp_path, calibrated(graph)))
     assert set(read.known.maps) == {"conv0", "conv1", "conv2"}
-    again = prepare(graph, Calibration(known=read.of(graph, "file")), precision=Precision(precision))
-    assert attributes(again.graph.nodes) == attributes(
+    reproduced = prepare(graph, Calibration(known=read.of(graph, "file")), precision=Precision(precision))
+    assert attributes(reproduced.graph.nodes) == attributes(
         prepare(graph, Calibration(PICTURES), precision=Precision(precision)).graph.nodes
     )
-    assert {choice.by for choice in again.ranges} <= {"ranges", "function", "maximum"}
+    assert {choice.by for choice in reproduced.ranges} <= {"ranges", "function", "maximum"}
 
 
 def test_an_unwritable_file_is_named(tmp_path: Path) -> None:
@@ -118,12 +118,12 @@ def test_stored_ranges_give_the_same_bytes_without_images(tmp_path: Path) -> Non
     ).known
     assert exported(graph, (), stored_ranges).program.graph.by_name["b"].attrs["bits"] == 16
     stored_ranges = replace(stored_ranges, sixteen=())
-    again = exported(graph, (), stored_ranges)
-    assert again.bundle.members == result.bundle.members
+    reproduced = exported(graph, (), stored_ranges)
+    assert reproduced.bundle.members == result.bundle.members
     assert exported(graph, (), replace(stored_ranges, calibration_data={})).bundle.members != result.bundle.members
 
 
-def test_what_was_found_of_other_weights_is_found_anew() -> None:
+def test_stored_results_of_other_weights_are_measured_again() -> None:
     result = (np.array([1.0]),)
     maps = CalibrationMaps(dict, stored={"a": result})
     assert maps.has_images
@@ -132,7 +132,7 @@ def test_what_was_found_of_other_weights_is_found_anew() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "what"),
+    ("change", "problem"),
     [
         ({"type": "<i8"}, "no array"),
         ({"shape": [3]}, "another size"),
@@ -144,7 +144,7 @@ def test_what_was_found_of_other_weights_is_found_anew() -> None:
         ({"bytes": base64.b64encode(zlib.compress(b"\xff" * 8)).decode()}, "not finite"),
     ],
 )
-def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object], what: str) -> None:
+def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object], problem: str) -> None:
     stored = calibrated(network())
     fewer = replace(stored.known, calibration_data={"a": (np.ones(2, np.float32),)})
     path = written(tmp_path, replace(stored, known=fewer))
@@ -152,24 +152,24 @@ def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object],
     data = json.loads(path.read_text("utf-8"))
     data["findings"]["a"][0].update(change)
     path.write_text(json.dumps(data), "utf-8")
-    with pytest.raises(InputError, match=f"the finding 'a' has .*{what}"):
+    with pytest.raises(InputError, match=f"the finding 'a' has .*{problem}"):
         ranges_file.read(path)
 
 
 @pytest.mark.parametrize("name", [model.name for model in catalogue.read().values() if not model.weights_of])
 def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
     model = catalogue.read()[name]
-    stored = ranges_file.read(making.ranges_of(model))
+    stored = ranges_file.read(exporting.ranges_of(model))
     assert stored.known.sixteen is not None and stored.known.calibration_data
-    if not making.kept_file(model).is_file():
+    if not exporting.kept_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
-    source, io_options = making.source_of(model), making.io_options_of(model)
+    source, io_options = exporting.source_of(model), exporting.io_options_of(model)
     graph = source if isinstance(source, Graph) else importers.survey(source, io_options=io_options).whole()
     stored.of(optimize.optimize(graph), name)
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "what"),
+    ("key", "value", "problem"),
     [
         ("maps", [], "'maps' is not an object"),
         ("maps", {"a": {"scales": [1.0]}}, "'a' has no lists of numbers"),
@@ -181,10 +181,10 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
         ("findings", {"a": []}, "the finding 'a' is not a list of arrays"),
     ],
 )
-def test_damaged_files_are_refused(tmp_path: Path, key: str, value: object, what: str) -> None:
+def test_damaged_files_are_refused(tmp_path: Path, key: str, value: object, problem: str) -> None:
     path = written(tmp_path, calibrated(network()))
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), key: value}), "utf-8")
-    with pytest.raises(InputError, match=f"damaged: {what}.*give the .json file that 'glsl-infer calibrate' wrote"):
+    with pytest.raises(InputError, match=f"damaged: {problem}.*give the .json file that 'glsl-infer calibrate' wrote"):
         ranges_file.read(path)
 
 
@@ -199,7 +199,7 @@ ZEROS = {"type": "<f4", "shape": [4 << 20], "bytes": base64.b64encode(zlib.compr
         ("findings", {str(index): [ZEROS] for index in range(100)}, "all arrays may have 67,108,864"),
     ],
 )
-def test_files_that_do_harm_are_refused(tmp_path: Path, key: str, changed: object, message: str) -> None:
+def test_files_with_hostile_values_are_refused(tmp_path: Path, key: str, changed: object, message: str) -> None:
     """Values outside the range of shaders, and arrays of 100 kB that unpack to gigabytes, are refused."""
     path = written(tmp_path, calibrated(network()))
     data = json.loads(path.read_text("utf-8"))

@@ -1,15 +1,22 @@
-"""The lines that fetch texels and add products, and the lowered start of sums with ordered fetches."""
+"""The lines that fetch texels and add products: rolled, removed outside the map, or with ordered fetches."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from graphs import conv_node, input_node
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from glsl_infer.graph import Node
+from glsl_infer.compiler.lower import gutters
+from glsl_infer.compiler.optimize import leave_out_idle_taps
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.lowering import rolled
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.conv_draws import Fetching, draws
@@ -29,8 +36,8 @@ from glsl_infer.program.layout import View
 TEXTURES = {"a": Texture("a", 40, 40, "target"), "b": Texture("b", 40, 20, "target")}
 
 
-def uniform(at: int, some: str) -> str:
-    return f"w[{at}]" if some == "xyzw" else f"w[{at}].{some}"
+def uniform(at: int, components: str) -> str:
+    return f"w[{at}]" if components == "xyzw" else f"w[{at}].{components}"
 
 
 def tap(first: int, lanes: str) -> Tap:
@@ -81,7 +88,7 @@ def test_a_component_s_own_lane_and_a_factor_of_1() -> None:
 def test_zeros_need_neither_product_nor_fetch() -> None:
     columns = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [1, 2, 0, 4], [5, 0, 7, 0]], np.float32)
     taps = [Tap("source", "c.x", "c.y", [Product(2 * k, "x"), Product(2 * k + 1, "y")]) for k in range(2)]
-    assert tap_lines(taps, lambda at, some: constant_weights(columns[at], some)) == [
+    assert tap_lines(taps, lambda at, components: constant_weights(columns[at], components)) == [
         "t = texture2D(source, vec2(c.x, c.y));",
         "sum += vec4(1.0, 2.0, 0.0, 4.0) * t.x;",
         "sum += vec4(5.0, 0.0, 7.0, 0.0) * t.y;",
@@ -113,7 +120,7 @@ def test_tiles_in_one_row_or_column_share_a_coordinate() -> None:
     assert result.tap(binding, 1, 0, 0, []) == Tap("source", "coord0.z", "coord0.y", [])
 
 
-def test_draws_with_another_pattern_share_nothing() -> None:
+def test_draws_with_another_pattern_have_own_coordinates() -> None:
     bindings = [bound(("a", 0, 0), ("a", 9, 0)), bound(("a", 0, 0), ("a", 9, 9))]
     for binding in bindings:
         assert Coordinates(bindings, "source").tap(binding, 1, 0, 0, []).y == "coord0.w"
@@ -194,3 +201,189 @@ def test_taps_of_tiles_in_two_textures(kernel: int, across: int, in_order: bool,
     ]
     assert draw.by_tiles and (fetched == expected if in_order else sorted(fetched) == sorted(expected))
     assert sum(bool(tap.left) for tap in draw.taps) == begins
+
+
+Padding = tuple[int, int, int, int]
+
+
+def convolution(size: int, kernel: int, dilations: tuple[int, int], padding: Padding, stride: int = 1) -> Graph:
+    rng = np.random.default_rng(0)
+    node = conv_node(
+        rng,
+        "n",
+        ("image",),
+        3,
+        2,
+        kernel=(kernel, kernel),
+        strides=(stride, stride),
+        padding=padding,
+        dilations=dilations,
+        activation="linear",
+    )
+    return Graph("apart", (input_node(size), node), "n")
+
+
+@given(
+    size=st.integers(1, 7),
+    kernel=st.integers(1, 4),
+    dilation=st.integers(1, 9),
+    padding=st.tuples(*[st.integers(0, 12)] * 4),
+    stride=st.integers(1, 3),
+)
+@settings(max_examples=150)
+def test_the_output_stays(size: int, kernel: int, dilation: int, padding: Padding, stride: int) -> None:
+    dilations = (dilation, 1 + dilation // 2)
+    padded = [size + sum(padding[:2]), size + sum(padding[2:])]
+    assume(all(long >= (kernel - 1) * step + 1 for long, step in zip(padded, dilations)))
+    graph = convolution(size, kernel, dilations, padding, stride)
+    shape = graph.shapes["n"]
+    reduced = leave_out_idle_taps(graph)
+    picture = np.random.default_rng(size).integers(0, 256, (size, size, 3), np.uint8)
+    assert reduced.shapes["n"] == shape
+    expected, actual = (reference.run(candidate, picture, mode="float") for candidate in (graph, reduced))
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "size, dilation, left, gutter", [(16, 18, 1, 0), (33, 18, 3, 18), (18, 18, 1, 0), (19, 18, 3, 18)]
+)
+def test_same_padding_keeps_taps_inside_the_map(size: int, dilation: int, left: int, gutter: int) -> None:
+    graph = leave_out_idle_taps(convolution(size, 3, (dilation, dilation), (dilation,) * 4))
+    assert graph.by_name["n"].weights["kernel"].shape[:2] == (left, left)
+    assert gutters(graph)["image"] == gutter
+
+
+@pytest.mark.parametrize("attrs", [{"dilations": (0, 1)}, {"strides": (1, 0)}, {"padding": (0, -1, 0, 0)}])
+def test_invalid_attributes_are_refused(attrs: dict[str, tuple[int, ...]]) -> None:
+    graph = convolution(9, 3, (1, 1), (0, 0, 0, 0))
+    with pytest.raises(ModelError, match="layer 'n'"):
+        graph.rebuilt([graph.by_name["image"], graph.by_name["n"].with_attrs(**attrs)]).shapes  # noqa: B018
+
+
+def binding(slots: int, textures: str = "a") -> Binding:
+    return Binding("conv", TEXTURES, source=[Read(View(textures[k % len(textures)], k, 0)) for k in range(slots)])
+
+
+def fetched(loop: rolled.Loop) -> list[tuple[int, int, int]]:
+    """Return the (slot, row, column) that each turn fetches, by the loop's lines."""
+    results, slot, row, column = [], 0, 0, 0
+    for turn in range(loop.turns):
+        results.append((slot, row, column))
+        for line in loop.after:
+            condition = re.match(r"if \((.*)\) (.*)", line)
+            if condition is None:
+                assert line == "at.x += source_texel.x;"
+                column += 1
+            elif turn in [int(digits) for digits in re.findall(r"turn == (\d+)", condition[1])]:
+                match = re.fullmatch(r"at = (coord\d\.\w\w);", condition[2])
+                down = re.fullmatch(r"at = vec2\((coord\d\.\w), at\.y \+ source_texel\.y\);", condition[2])
+                if match is not None:
+                    slot, row, column = slot + 1, 0, 0
+                    assert match[1] == places(slot)
+                else:
+                    assert down is not None and down[1] == places(slot)[:-1]
+                    row, column = row + 1, 0
+    return results
+
+
+def places(slot: int) -> str:
+    return f"coord{slot // 2}.{'zw' if slot % 2 else 'xy'}"
+
+
+@pytest.mark.parametrize(
+    "height, width, channels", [(1, 1, 32), (3, 3, 4), (3, 3, 16), (1, 4, 8), (5, 1, 8), (7, 5, 12)]
+)
+def test_every_tap_in_order(height: int, width: int, channels: int) -> None:
+    columns = columns_of((height, width, channels, 4), 1)
+    loop = rolled.loop(columns, binding(columns.slots))
+    assert loop is not None
+    assert len(loop.tap.products) == 4
+    assert fetched(loop) == [(slot, ky, kx) for slot, ky, kx, _ in columns.taps(range(columns.slots))]
+
+
+def test_a_loop_ends_by_a_uniform_that_no_compiler_can_unroll() -> None:
+    columns = columns_of((3, 3, 4, 4), 1)
+    loop = rolled.loop(columns, binding(1))
+    assert loop is not None
+    lines = loop.lines(lambda tap: [f"fetch({tap.x}, {tap.y});"], "ended")
+    assert lines == [
+        "vec2 at = coord0.xy;",
+        "for (int turn = 0; turn < 1024; turn++) {",
+        "    if (ended) break;",
+        "    fetch(at.x, at.y);",
+        "    at.x += source_texel.x;",
+        "    if (turn == 2 || turn == 5) at = vec2(coord0.x, at.y + source_texel.y);",
+        "}",
+    ]
+
+
+@pytest.mark.parametrize(
+    "kernel, textures, why",
+    [
+        ((1, 1, 4, 4), "a", "one tap"),
+        ((3, 3, 8, 4), "ab", "two samplers"),
+        ((3, 3, 6, 4), "a", "slices of another number of channels"),
+        ((32, 32, 4, 4), "a", "as many turns as ints may end at"),
+    ],
+)
+def test_kernels_without_a_loop(kernel: tuple[int, int, int, int], textures: str, why: str) -> None:
+    columns = columns_of(kernel, 1)
+    assert rolled.loop(columns, binding(columns.slots, textures)) is None, why
+
+
+PYTHON = {
+    r"^(vec2|float) ": "",
+    r"if \(([^)]*)\) ": r"if \1: ",
+    r"\|\|": "or",
+    r"coord0\.xy": "[0.0, 0.0]",
+    r"coord0\.x": "0.0",
+    r"vec2\(([^)]*)\)": r"[\1]",
+    r"\.x": "[0]",
+    r"\.y": "[1]",
+    r"= tile;": "= tile[:];",
+}
+"""Replacements that turn a line of a loop by tiles into Python."""
+
+
+def fetched_by_tiles(loop: rolled.Loop) -> list[tuple[float, float]]:
+    """Return the coordinates (x, y) that the turns fetch, relative to the first tile, by running the loop's lines."""
+
+    def run(line: str) -> None:
+        for glsl, python in PYTHON.items():
+            line = re.sub(glsl, python, line)
+        exec(line, values)
+
+    values: dict[str, Any] = {}
+    for line in loop.before.split("; "):
+        run(line)
+    results = []
+    for turn in range(loop.turns):
+        values["turn"] = turn
+        results.append((values["at"][0], values["at"][1]))
+        for line in loop.after:
+            run(line)
+    return results
+
+
+@pytest.mark.parametrize("kernel", [(1, 1), (1, 3), (3, 1), (3, 2)])
+@pytest.mark.parametrize(
+    ("tiles", "is_grid"),
+    [
+        ([(0, 0), (9, 0), (18, 0)], True),
+        ([(0, 0), (9, 0), (0, 9), (9, 9), (0, 18)], True),
+        ([(0, 0), (-9, 9), (0, 9), (-9, 18), (0, 18)], True),  # the first tile is in the middle of its row
+        ([(0, 0), (0, 9), (0, 18)], True),
+        ([(0, 0), (9, 0), (17, 0)], False),
+        ([(0, 0), (0, 9), (0, 19)], False),
+        ([(0, 0), (0, 9), (9, 18)], False),
+    ],
+)
+def test_every_tap_of_a_grid_of_tiles(kernel: tuple[int, int], tiles: list[tuple[int, int]], is_grid: bool) -> None:
+    columns = columns_of((*kernel, 4 * len(tiles), 4), 1, (2, 3))
+    size = 1.0 / 64.0
+    loop = rolled.loop_by_tiles(columns, range(columns.slots), tiles, binding(1), (size, size))
+    assert (loop is not None) == is_grid
+    if loop is not None:
+        taps = columns.taps(range(columns.slots))
+        expected = [(tiles[slot][0] + 3 * kx, tiles[slot][1] + 2 * ky) for slot, ky, kx, _ in taps]
+        assert [(x / size, y / size) for x, y in fetched_by_tiles(loop)] == expected

@@ -1,4 +1,4 @@
-"""Tiles of an image: each output pixel occurs once, from a tile with its receptive field."""
+"""Tiles of an image, and receptive fields compared with the pixels that a changed pixel affects."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pytest
+from graphs import conv_node, input_node, pool_node
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.receptive_field import ReceptiveField, receptive_field
 from glsl_infer.runtime.pictures import tiling
+from glsl_infer.runtime.pictures.tiling import spans
 
 Run = Callable[[NDArray[np.uint8]], NDArray[np.generic]]
 
@@ -42,7 +46,7 @@ def test_every_pixel_comes_once_from_a_tile_that_sees_enough(axis: tuple[int, in
 
 
 @given(axes())
-def test_there_are_no_more_than_needed(axis: tuple[int, int, int]) -> None:
+def test_tiles_are_as_few_as_possible(axis: tuple[int, int, int]) -> None:
     length, size, overlap = axis
     spans = tiling.spans(*axis)
     fewer = len(spans) - 1  # the two outer tiles keep size - overlap pixels, the others size - 2 * overlap
@@ -81,9 +85,7 @@ def test_nearest_upsampling_gives_the_picture_back(
 
 @pytest.mark.slow
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 3))
-def test_a_network_that_looks_no_further_than_the_overlap_leaves_no_seams(
-    height: int, width: int, further: int
-) -> None:
+def test_an_overlap_of_the_receptive_field_leaves_no_seams(height: int, width: int, further: int) -> None:
     picture, size = noise(height, width).astype(np.int64), 9
     places = tiling.tiles(max(height, size), max(width, size), size, overlap=2 + min(further, 2))
     picture = np.pad(picture, ((0, max(size - height, 0)), (0, max(size - width, 0)), (0, 0)))
@@ -106,7 +108,7 @@ def test_a_small_picture_goes_on_with_its_edges() -> None:
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(96, -1), (96, 48), (95, 48), (1, 1)])
-def test_an_overlap_that_leaves_nothing(size: int, overlap: int) -> None:
+def test_an_overlap_of_half_a_tile_is_refused(size: int, overlap: int) -> None:
     with pytest.raises(InputError, match=rf"^an overlap of {overlap} pixels; 0 to {(size - 1) // 2} are possible"):
         tiling.spans(10, size, overlap)
 
@@ -139,3 +141,92 @@ def blur(picture: NDArray[np.generic]) -> NDArray[np.generic]:
     padded = np.pad(picture, ((2, 2), (2, 2), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (5, 5), (0, 1))
     return windows.sum((-2, -1))
+
+
+SIZE = 24
+RNG = np.random.default_rng(5)
+
+
+def conv(name: str, source: str, kernel: int, **more: object) -> Node:
+    before = kernel // 2
+    padding = (before, kernel - 1 - before) * 2
+    return conv_node(RNG, name, (source,), 3, 3, kernel=(kernel, kernel), padding=padding, activation="linear", **more)  # type: ignore[arg-type]
+
+
+UP, BLOCK = {"size": (2, 2)}, {"block": 2}
+POOL = {"pool": (3, 3), "strides": (1, 1), "padding": (1, 1, 1, 1)}
+NETWORKS = {
+    "a pixel": ([conv("c", "image", 1)], ReceptiveField(0, 1)),
+    "two windows": ([conv("a", "image", 5), conv("c", "a", 3)], ReceptiveField(3, 1)),
+    "an even window": ([conv("c", "image", 4)], ReceptiveField(2, 1)),
+    "a residual": ([conv("a", "image", 3), conv("b", "a", 3), Node("c", "add", ("a", "b"), {})], ReceptiveField(2, 1)),
+    "pools": ([Node("a", "max_pool", ("image",), POOL), Node("c", "average_pool", ("a",), POOL)], ReceptiveField(2, 1)),
+    "a minimum": ([Node("c", "min_pool", ("image",), POOL)], ReceptiveField(1, 1)),
+    "factors and a copy": (
+        [Node("a", "rescaling", ("image",), {"scales": (2.0,)}), Node("c", "identity", ("a",))],
+        ReceptiveField(0, 1),
+    ),
+    "padded": (
+        [
+            Node("a", "mirror_padding", ("image",), {"padding": (2,) * 4}),
+            conv_node(RNG, "c", ("a",), 3, 3, kernel=(5, 5)),
+        ],
+        ReceptiveField(2, 1),
+    ),
+    "padded with zeros": (
+        [
+            Node("a", "zero_padding", ("image",), {"padding": (4, 0, 0, 4)}),
+            conv_node(RNG, "c", ("a",), 3, 3, kernel=(5, 5), activation="linear"),
+        ],
+        ReceptiveField(4, 1),
+    ),
+    "larger": (
+        [conv("a", "image", 3), Node("b", "upsample_nearest", ("a",), UP), conv("c", "b", 3)],
+        ReceptiveField(2, 1),
+    ),
+    "smoothly larger": ([Node("c", "upsample_bilinear", ("image",), UP)], ReceptiveField(1, 1)),
+    "smaller and larger": (
+        [conv("a", "image", 3, strides=(2, 2)), conv("b", "a", 3), Node("c", "upsample_nearest", ("b",), UP)],
+        ReceptiveField(4, 2),
+    ),
+    "a block": (
+        [conv_node(RNG, "a", ("image",), 3, 12), Node("c", "depth_to_space", ("a",), BLOCK)],
+        ReceptiveField(0, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize(("nodes", "expected"), NETWORKS.values(), ids=NETWORKS)
+def test_the_field_has_the_outputs_that_a_changed_pixel_affects(nodes: list[Node], expected: ReceptiveField) -> None:
+    graph = Graph("around", (input_node(SIZE), *nodes), "c")
+    result = receptive_field(graph)
+    assert result == expected
+    picture = RNG.integers(60, 200, (SIZE, SIZE, 3), np.uint8)
+    factor = len(reference.run(graph, picture, mode="float")) // SIZE
+    farthest = 0
+    for at in range(10, 10 + result.step):
+        changed = picture.copy()
+        changed[at, at] += 50
+        rows, columns, _ = np.nonzero(
+            reference.run(graph, changed, mode="float") != reference.run(graph, picture, mode="float")
+        )
+        distances = [abs(pixel // factor - at) for pixel in (*rows, *columns)]
+        farthest = max(farthest, *distances)
+    assert farthest <= result.pixels
+    assert farthest >= expected.pixels - (result.step > 1), "it looks less far"
+
+
+def test_layers_that_read_the_entire_image_have_no_field() -> None:
+    graph = Graph("mean", (input_node(8), conv_node(RNG, "a", ("image",), 3, 4), pool_node("c", "a")), "c")
+    assert receptive_field(graph) is None
+    resize = Node("c", "resize", ("image",), {"size": (8, 8)})
+    assert receptive_field(Graph("resize", (input_node(8), resize), "c")) is None
+
+
+def test_tiles_begin_at_multiples_of_a_step() -> None:
+    for length in (24, 25, 50, 99):
+        result = spans(length, 24, 4, 4)
+        assert all(span.start % 4 == 0 for span in result) and result[0].first == 0 and result[-1].last == length
+        for span, after in zip(result, result[1:]):
+            assert span.last == after.first and after.first - after.start >= 4 and span.start + 24 - span.last >= 4
+        assert result[-1].start + 24 >= length

@@ -36,9 +36,9 @@ class Storage:
 
 
 class Pickler(pickle.Pickler):
-    def persistent_id(self, thing: object) -> Any:
-        if isinstance(thing, Storage):
-            return "storage", sys.modules["torch"].FloatStorage, thing.key, "cpu", len(thing.values), None
+    def persistent_id(self, storage: object) -> Any:
+        if isinstance(storage, Storage):
+            return "storage", sys.modules["torch"].FloatStorage, storage.key, "cpu", len(storage.values), None
         return None
 
 

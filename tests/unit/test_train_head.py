@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from PIL import Image
 
 from glsl_infer.bundle.manifest import Output
-from glsl_infer.cli.camera_labels import Watches
+from glsl_infer.cli.camera_labels import Watches, require_labels
 from glsl_infer.errors import InputError
 from glsl_infer.graph.host_steps import SOFTMAX, HostStep
 from glsl_infer.runtime.classifier import Classifier, Prediction, predictions
@@ -19,13 +20,13 @@ from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.tools.train import head, make
 from glsl_infer.tools.train.photographs import contact_sheet, find, variations
 
-LENGTH, CLASSES, EACH = 24, 3, 20
+LENGTH, CLASSES, PHOTOGRAPHS_PER_CLASS = 24, 3, 20
 
 
 def examples(seed: int = 0, spread: float = 0.08) -> head.Examples:
     random = np.random.default_rng(seed)
     means = random.uniform(0, 1, (CLASSES, LENGTH))
-    truth = np.repeat(np.arange(CLASSES), EACH)
+    truth = np.repeat(np.arange(CLASSES), PHOTOGRAPHS_PER_CLASS)
     features = means[truth][:, None] + random.normal(0, spread, (len(truth), 2, LENGTH))
     kinds = random.uniform(0, 1, (30, LENGTH))
     groups = np.repeat(np.arange(30), 5)
@@ -33,13 +34,13 @@ def examples(seed: int = 0, spread: float = 0.08) -> head.Examples:
     return head.Examples(features, truth, background, groups, CLASSES)
 
 
-def test_it_learns_and_refuses() -> None:
+def test_training_learns_classes_and_refuses_others() -> None:
     samples = examples()
     classifier, verdict = head.train(samples)
     assert verdict.accuracy == 1.0
     assert verdict.known_refused <= 0.06
     assert verdict.unknown_refused >= 0.8  # of classes excluded from a fold
-    assert np.sum(verdict.confusion) == CLASSES * EACH
+    assert np.sum(verdict.confusion) == CLASSES * PHOTOGRAPHS_PER_CLASS
     answers = classifier.logits(samples.features[:, 1]).argmax(axis=1)
     assert (answers == samples.truth).mean() >= 0.9
     strange = np.random.default_rng(9).uniform(0, 1, (200, LENGTH))
@@ -105,19 +106,25 @@ def test_a_threshold_is_a_probability(threshold: float) -> None:
 def test_a_command_starts_once_a_label_stays(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     mark = tmp_path / "mark"
     command = f"{shlex.quote(sys.executable)} -c \"import pathlib; pathlib.Path('{mark}').touch()\""
-    watches = Watches([["cat", command]], ["cat", "dog"], "m.glslnn", 2, 2)
+    watches = Watches([["cat", command]], ["cat", "dog"], 2, 2)
     events = [watches.saw([Prediction(label, 1.0, 0)]) for label in ("cat", "dog", "cat", "cat", "cat", "dog", "dog")]
     assert events == [[], [], [], ["cat appeared"], [], [], ["cat left"]]
     watches._reactions[0][1]._process.wait(60)  # type: ignore[union-attr]
     assert mark.exists()
     assert capfd.readouterr().err.splitlines() == ["cat appeared", "cat left"]
-    with pytest.raises(InputError, match=r"m\.glslnn"):
-        Watches([["cow", "true"]], ["cat", "dog"], "m.glslnn", 2, 2)
+
+
+def test_events_of_unknown_labels_are_refused() -> None:
+    labels = ["cat", "dog"]
+    require_labels(labels, None, ["dog", NONE], {"cat": 4})
+    with pytest.raises(InputError) as caught:
+        require_labels(labels, "m.glslnn", ["cow"], {"Cat": 17})
+    assert str(caught.value) == (
+        "--on cow, --gpio Cat=17 (did you mean cat?): m.glslnn has no such labels; it has cat, dog"
+    )
     many = [f"thing {number}" for number in range(81)]
-    with pytest.raises(
-        InputError, match=r"did you mean thing 7\?\); glsl-infer labels 'a m\.glslnn' lists its 81 labels"
-    ):
-        Watches([["Thing 7", "true"]], many, "a m.glslnn", 2, 2)
+    with pytest.raises(InputError, match=r"no such label; glsl-infer labels 'a m\.glslnn' lists its 81 labels"):
+        require_labels(many, "a m.glslnn", ["Thing 7"])
 
 
 def test_photographs_that_cannot_be_used_are_all_named(tmp_path: Path) -> None:
@@ -128,8 +135,33 @@ def test_photographs_that_cannot_be_used_are_all_named(tmp_path: Path) -> None:
         find(tmp_path)
     text = str(caught.value)
     assert "3 problems" in text
-    assert "cat: 0 readable images; a class needs 5" in text
+    assert re.search(r"cat: 0 readable images; a class needs 5, better 30; .*bad\.jpg: .*; left out\n", text)
     assert "rename this folder to 'none'" in text
+
+
+def test_warnings_about_photographs_are_printed_before_the_training(tmp_path: Path) -> None:
+    """A folder of data sets instead of classes is trainable, but seldom intended."""
+    for name in ("train/cat", "train/dog", "val/cat", "val/dog"):
+        (tmp_path / name).mkdir(parents=True)
+        for index in range(5):
+            Image.new("RGB", (8, 8)).save(tmp_path / name / f"{index}.png")
+    warnings: list[str] = []
+    with pytest.raises(InputError, match=r"none\.glslnn"):
+        make.train(
+            tmp_path,
+            tmp_path / "out.glslnn",
+            start=tmp_path / "none.glslnn",
+            progress=lambda _: None,
+            warn=warnings.append,
+        )
+    nested = tmp_path / "train"
+    assert warnings == [
+        f"{nested}: the folders cat, dog together are the class 'train'; if each is a class, give {nested}",
+        "'train' has 10 photographs; 30 make a better model",
+        "'val' has 10 photographs; 30 make a better model",
+    ]
+    (tmp_path / "val/cat/0.png").rename(tmp_path / "val/0.png")
+    assert find(tmp_path).warnings == tuple(warnings[1:])
 
 
 def test_a_contact_sheet_has_rows_of_each_class(tmp_path: Path) -> None:

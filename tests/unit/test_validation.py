@@ -8,10 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from graphs import conv_node, input_node
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glsl_infer.bundle.manifest import Output
+from glsl_infer.compiler import optimize
+from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.picture import picture_range, picture_values, with_picture_range
 from glsl_infer.program.layout import Range
+from glsl_infer.tools.validate.compare import _shares
+from glsl_infer.tools.validate.job import as_exported
 from glsl_infer.tools.validate.measures import Agreement
 from glsl_infer.tools.validate.page import page
 from glsl_infer.tools.validate.verdict import ClippedCount
@@ -35,7 +43,53 @@ def test_measures_are_those_of_all_pictures_together(seed: int, pictures: int, s
     assert agreement.worst_cosine <= agreement.cosine + 1e-9 or pictures > 1
 
 
-def test_what_has_no_error_and_what_has_no_signal() -> None:
+@pytest.mark.parametrize(("shape", "named"), [((1,), False), ((2,), True), ((2, 2, 2), False)])
+def test_only_a_vector_of_several_values_has_a_first_label(shape: tuple[int, ...], named: bool) -> None:
+    total = Agreement()
+    total.add(np.ones(shape), np.ones(shape))
+    assert ("top1" in _shares(Output("y", "values", (), (), ("y",), (shape,)), total)) is named
+
+
+def _with_range(low: float, high: float) -> Graph:
+    """Return a network that normalises an image of values from low to high by channel."""
+    scales, offsets = (2.0, -3.0, 4.0), (0.25, 0.5, -1.0)
+    image = with_picture_range(input_node(9), (high - low,), (-255.0 * low / (high - low),))
+    nodes = (
+        image,
+        Node("normal", "rescaling", ("image",), {"scales": scales, "offsets": offsets}),
+        conv_node(np.random.default_rng(0), "conv", ("normal",), 3, 4),
+    )
+    return Graph("scaled", nodes, "conv")
+
+
+@given(st.floats(-3.0, 3.0), st.floats(0.01, 300.0))
+def test_ranges_of_the_export_apply_to_folded_layers(low: float, width: float) -> None:
+    (exported,) = optimize.optimize(_with_range(low, low + width)).inputs
+    scales, zeros = picture_range(exported)
+    job = {"pictures": {"image": {"scales": np.float32(scales), "zeros": np.float32(zeros)}}, "input_ranges": {}}
+    graph, nodes = as_exported(_with_range(0.0, 1.0), job)
+    ends = picture_values(graph.by_name["image"], np.array([[0.0], [255.0]]))[:, 0]
+    assert ends == pytest.approx([low, low + width], abs=2e-4 * width + 1e-5 * abs(low))
+    assert nodes["conv"] == "conv"
+    same, _ = as_exported(_with_range(low, low + width), {**job, "input_ranges": {"": (low, low + width)}})
+    assert same.by_name["image"] == _with_range(low, low + width).by_name["image"]
+
+
+def test_a_range_that_is_not_that_of_the_export_is_refused() -> None:
+    scales, zeros = picture_range(optimize.optimize(_with_range(-1.0, 1.0)).inputs[0])
+    job = {"pictures": {"image": {"scales": scales, "zeros": zeros}}, "input_ranges": {"": (0.0, 255.0)}}
+    with pytest.raises(InputError) as caught:
+        as_exported(_with_range(0.0, 255.0), job)
+    assert str(caught.value) == (
+        "--input-range=0,255: the model was exported with --input-range=-1,1; leave the option out"
+    )
+    # Other factors in each channel are another network, whose range cannot be derived.
+    job["pictures"]["image"]["scales"] = (1.0, 2.0, 9.0)
+    graph, _ = as_exported(_with_range(0.0, 255.0), job)
+    assert graph.by_name["image"] == _with_range(0.0, 255.0).by_name["image"]
+
+
+def test_outputs_without_error_and_without_signal() -> None:
     same, nothing, wrong = Agreement(), Agreement(), Agreement()
     same.add(np.ones(3), np.ones(3))
     nothing.add(np.zeros(3), np.zeros(3))
@@ -49,7 +103,7 @@ def test_other_shapes_are_refused() -> None:
         Agreement().add(np.ones(3), np.ones(4))
 
 
-def test_the_page_shows_every_layer_and_runs_nothing() -> None:
+def test_the_page_shows_every_layer_and_has_no_scripts() -> None:
     agreement = Agreement()
     agreement.add(np.ones(3), np.array([1.0, 1.1, 0.9]))
     row = {"layer": "<script>alert(1)</script>", "op": "conv2d", "computes": "a&b", **agreement.as_json()}

@@ -151,7 +151,7 @@ def test_build_refuses_unknown_arguments(words: list[str], message: str) -> None
     assert done.returncode == 2 and message in done.stderr
 
 
-def test_its_environment_selects_no_other_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_selects_no_other_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GALLIUM_DRIVER", "llvmpipe")
     monkeypatch.setenv("LIBGL_ALWAYS_SOFTWARE", "1")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/somewhere")
@@ -165,7 +165,7 @@ def test_its_environment_selects_no_other_driver(tmp_path: Path, monkeypatch: py
     assert Driver(tmp_path, "test").environment(disassembly=True)["VC4_DEBUG"] == "shaderdb,qpu"
 
 
-def test_export_without_a_driver_reports_that_nothing_is_verified() -> None:
+def test_export_without_a_driver_verifies_no_layer() -> None:
     bundle = tiny_bundle()
     verification = verify(bundle, 60.0)
     assert (

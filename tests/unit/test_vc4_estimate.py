@@ -1,13 +1,23 @@
-"""The estimate reproduces the article's published frame, and each term of the formula counts."""
+"""The estimate of a frame on a Pi Zero W without a driver, and export's lines about it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import tiny
+from tiny import tiny_bundle
 
+from glsl_infer import bundle as bundles
+from glsl_infer.lowering.weights_plan import LONG_ARRAY, LONGEST_ARRAY, LayerWeights, choose, longer_array
+from glsl_infer.support.child_process import ROOT
+from glsl_infer.tools.export_report import ExportReport
+from glsl_infer.tools.many_programs import MANY_PROGRAMS, advice, long_arrays
+from glsl_infer.tools.videocore import foresight
 from glsl_infer.tools.videocore.estimate import BOARDS, Board, costs, estimate, gpu_ms, layer_ms, streamed_ms
+from glsl_infer.tools.videocore.foresight import Foresight, LayerTime
 from glsl_infer.tools.videocore.report import Row, report
 from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
 
@@ -22,7 +32,7 @@ def row(issued: int, fetched: int, passes: int = 1, jobs: int = 1) -> Row:
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 @pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
-def test_the_articles_frame_takes_what_the_article_measured(board: Board, share: float) -> None:
+def test_the_estimate_equals_the_frame_time_of_the_article(board: Board, share: float) -> None:
     frame = row(round(738.8e6 / 16), 27_900_000, passes=1120, jobs=1170)
     assert layer_ms(frame, board, share) == pytest.approx(board.article, rel=1e-6)
 
@@ -60,3 +70,85 @@ def test_an_estimate_is_between_its_bounds() -> None:
     assert estimate(report(bundle, measured), ZERO, 0.3, instruction_cache=64).streamed > 0.0
     assert result.low == pytest.approx(result.gpu + 7 * costs(ZERO, 0.0).job)
     assert result.high == pytest.approx(result.gpu + len(bundle.manifest.passes) * costs(ZERO, 1.0).draw)
+
+
+def test_the_estimate_is_one_line() -> None:
+    bundle = bundles.read(ROOT / "models/superres-x2-96.glslnn")
+    forecast = foresight.foresee(bundle, {})
+    assert (forecast.draws, forecast.jobs) == (len(bundle.manifest.passes), bundle.manifest.jobs)
+    assert [layer.layer for layer in forecast.layers] == list(
+        dict.fromkeys(draw.layer for draw in bundle.manifest.passes)
+    )
+    assert sum(layer.milliseconds for layer in forecast.layers) == pytest.approx(forecast.milliseconds, rel=0.05)
+    assert str(forecast).startswith("Pi Zero W: about 20 ms a frame, estimated without its compiler: 15 ms computing")
+    assert "longest: 'conv2' 6.0 ms, " in str(forecast)
+    assert forecast.warnings == ()
+
+
+def test_long_names_are_shortened() -> None:
+    name = "wrapper/Net/torch.nn.modules.container.Sequential_stem/torch.nn.modules.conv.Conv2d_0;1"
+    forecast = Foresight(1.0, 1.0, 1, 1, 1, 1.0, (LayerTime(name, "conv2d", 1.0, 1, 1),))
+    assert str(forecast).endswith("longest: 'wrapper/Net/...tem/torch.nn.modules.conv.Conv2d_0;1' 1.0 ms")
+
+
+def test_counts_of_the_compiler_replace_the_estimate() -> None:
+    bundle = tiny_bundle()
+    shader = Shader(1200, 1200, 2, 0, 0, 0, 9)
+    (first_pass, *_), names = bundle.manifest.passes, {entry.program for entry in bundle.manifest.passes}
+    forecast = foresight.foresee(bundle, {name: shader for name in names})
+    groups = sum(-(-quad.width * quad.height // 16) for entry in bundle.manifest.passes for quad in entry.quads)
+    assert forecast.computing == pytest.approx(1e3 * 1200 * groups * 4 / 12 / 250e6)
+    assert forecast.compiled == 1.0 and "estimated with its compiler" in str(forecast)
+    partial = foresight.foresee(bundle, {first_pass.program: shader})
+    assert 0.0 < partial.compiled < 1.0 and "% of it with its compiler" in str(partial)
+    assert foresight.together([forecast]) == forecast
+    assert foresight.together([forecast, partial]).draws == 2 * forecast.draws
+
+
+def test_absurd_estimates_name_the_layer() -> None:
+    layers = (LayerTime("stem", "conv2d", 700.0, 8, 8), LayerTime("huge", "conv2d", 9000.0, 600, 590))
+    result = Foresight(9700.0, 9500.0, 608, 2, 598, 0.0, layers)
+    slow, many = result.warnings
+    assert "about 9.7 s on a Pi Zero W, most of it in layer 'huge' (conv2d, 9.0 s): give smaller" in slow
+    assert "598 programs are compiled before the first frame, 590 of them for layer 'huge' (conv2d)" in many
+    assert replace(result, milliseconds=900.0, programs=300).warnings == ()
+
+
+def report_of_programs(programs: int, columns: int, array: int) -> ExportReport:
+    """Return a report of two layers of 16 slices, with weights placed as the plan for such an array does."""
+    layer = LayerWeights("a", 16, 400, columns, columns + 1)
+    weights = [choose(replace(layer, name=name), "auto", uniform_vectors=array) for name in "ab"]
+    return ExportReport((), (), (), (), (), {"programs": programs}, (), tuple(weights))
+
+
+@pytest.mark.parametrize(("programs", "message"), [(MANY_PROGRAMS, False), (MANY_PROGRAMS + 1, True)])
+def test_many_programs_get_advice(programs: int, message: bool) -> None:
+    line = advice(report_of_programs(programs, 288, 216), 216)
+    assert (line is not None) == message
+    if line is not None:
+        assert line.startswith("32 of the 101 programs are for one slice each: the weights of 2 layers fit no uniform")
+        assert "--uniform-vectors videocore" in line
+
+
+@pytest.mark.parametrize(("columns", "array"), [(36, 216), (288, LONGEST_ARRAY)])
+def test_few_programs_get_no_advice(columns: int, array: int) -> None:
+    """Weights in arrays, and arrays of maximum length, need no advice."""
+    assert advice(report_of_programs(500, columns, array), array) is None
+
+
+@pytest.mark.parametrize("length, longer", [(216, LONG_ARRAY), (LONG_ARRAY, LONGEST_ARRAY), (LONGEST_ARRAY, None)])
+def test_too_many_constants_get_advice_on_longer_arrays(length: int, longer: int | None) -> None:
+    layer = LayerWeights("wide", 512, 49, 1152, LONGEST_ARRAY + 1, "too wide")
+    (choice,) = [choose(layer, "auto", None, length)]
+    assert choice.mode == "baked"
+    assert longer_array([choice], length) == longer
+    assert longer_array([replace(choice, slices=8)], length) is None
+
+
+def test_a_warning_names_the_required_uniform_vectors() -> None:
+    def bundle(vectors: int) -> Any:
+        return SimpleNamespace(manifest=SimpleNamespace(limits=SimpleNamespace(fragment_uniform_vectors=vectors)))
+
+    (message,) = long_arrays([bundle(200), bundle(903)], 216)
+    assert message.startswith("a driver needs 903 uniform vectors for it, and many phones have 224")
+    assert long_arrays([bundle(903)], 1000) == long_arrays([bundle(220)], 216) == long_arrays([], 216) == ()

@@ -1,16 +1,23 @@
-"""Rows, lower bounds, problems and advice, from statistics made up for the tiny network."""
+"""The report of glsl-infer vc4: the driver's transcript, loops, purposes of instructions, rows and advice."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import hostile_shaders
+import pytest
 import tiny
 
+from glsl_infer.bundle.shader_check import Loop, parse
+from glsl_infer.program import Pass
 from glsl_infer.tools.videocore import floor, table
 from glsl_infer.tools.videocore.advice import advise, advise_author
 from glsl_infer.tools.videocore.estimate import BOARDS, layer_ms
+from glsl_infer.tools.videocore.loops import Executed, executed
 from glsl_infer.tools.videocore.report import Report, report
-from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
+from glsl_infer.tools.videocore.transcript import SKIPPED, Job, Measured, Shader
+from glsl_infer.tools.videocore.transcript import parse as parse_transcript
+from glsl_infer.tools.videocore.why import purposes
 
 BUNDLE = tiny.tiny_bundle(weights="uniform")
 GOOD = Shader(100, 100, 2, 50, 10, 110, 4)
@@ -61,7 +68,7 @@ def test_one_thread_is_fatal_above_a_hundredth_of_the_frame() -> None:
     assert report_of(unit_pw=replace(GOOD, threads=1, fetches=0)).problems == (), "nothing to wait for"
 
 
-def test_advice_begins_with_what_saves_most() -> None:
+def test_advice_begins_with_the_largest_saving() -> None:
     result = advise(
         report_of(
             unit_pw=replace(GOOD, instructions=300, executed=300, fetches=8),
@@ -143,3 +150,203 @@ def test_rows_for_spreadsheets_name_the_compiler() -> None:
     rows = table.as_csv([by_mesa("22.3.6", 100), by_mesa("25.0.7", 90)], 0.2).splitlines()
     assert rows[0].startswith("file,mesa,layer,")
     assert {row.split(",")[1] for row in rows[1:]} == {"22.3.6", "25.0.7"}
+
+
+PLAIN, FETCH = "0x1 mov r0, r1", "0xa load_tmu0 nop nop"
+DELAY = [PLAIN] * 3
+
+
+def branch(instructions: int) -> str:
+    """Return a branch that skips this number of instructions after its delay slots and the next one."""
+    return f"0xf branch.all_zs {8 * instructions}"
+
+
+def loop(body: list[str]) -> list[str]:
+    """Return a loop as compiled: 7 instructions a turn and once more, 5 to leave, the body, 4 to go back."""
+    head = [*[PLAIN] * 3, branch(5), *DELAY]
+    leave = [PLAIN, branch(len(body) + 4), *DELAY]
+    turn = [*head, *leave, *body]
+    return [*turn, branch(-len(turn) - 4), *DELAY]
+
+
+def test_without_a_branch_all_is_executed_once() -> None:
+    assert executed([PLAIN, FETCH, PLAIN], [Loop(1, 9, 90)]) == Executed(3, 1)
+
+
+def test_a_loop_counts_its_turns_and_leaves_once() -> None:
+    turns, body = 10, [PLAIN, FETCH, PLAIN]
+    result = executed([PLAIN, *loop(body), FETCH], [Loop(1, turns, 100)])
+    assert result == Executed(1 + 7 * (turns + 1) + 5 + turns * (len(body) + 4) + 1, turns + 1)
+
+
+def test_a_loop_in_a_loop_counts_the_turns_of_both() -> None:
+    inner = loop([FETCH])
+    result = executed(loop([*inner, PLAIN]), [Loop(1, 6, 600), Loop(2, 8, 90)])
+    once = 7 * 9 + 5 + 8 * 5
+    assert result == Executed(7 * 7 + 5 + 6 * (once + 1 + 4), 48)
+
+
+def test_loops_of_least_work_are_taken_as_unrolled() -> None:
+    written = [Loop(1, 3, 30), Loop(2, 3, 9), Loop(1, 50, 500), Loop(1, 2, 8)]
+    assert executed(loop([FETCH]), written).fetches == 50
+    assert executed([*loop([FETCH]), *loop([FETCH])], written).fetches == 3 + 50
+    nested = loop([*loop([FETCH])])
+    assert executed(nested, written).fetches == 9, "only two stand in each other"
+
+
+def test_loops_of_functions_are_where_they_are_called() -> None:
+    text = "\n".join(
+        [
+            "vec4 turned(vec4 x) {",
+            "for (int i = 0; i < 4; i++) { x += coord0; }",
+            "return x;",
+            "}",
+            "void main() {",
+            "vec4 y = turned(coord0);",
+            "for (int i = 0; i < 7; i++) { y += turned(y); }",
+            "gl_FragColor = y;",
+            "}\n",
+        ]
+    )
+    loops = parse("a", hostile_shaders.HEAD + text).loops
+    assert [(loop.depth, loop.turns) for loop in loops] == [(1, 4), (1, 7), (2, 4)]
+    assert loops[1].executed > 7 * loops[2].executed
+
+
+PASSES = tiny.tiny_bundle(weights="uniform").manifest.passes
+FIRST = PASSES[0]
+FRAGMENT = "@says MESA_SHADER_FRAGMENT shader: 514 inst, 2 threads, 375 uniforms, 16 max-temps, 1037 estimated-cycles"
+VERTEX = "@says MESA_SHADER_VERTEX shader: 21 inst, 1 threads, 3 uniforms, 3 max-temps, 22 estimated-cycles"
+SUBMIT = (
+    "SUBMIT_CL seq=1 bin_cl=225B shader_rec=576B(x8) uniforms=13056B bos=27 126x252 tiles=0..1,0..3 flags=0x{flags:x}"
+)
+LOGGED_JOB = Job(126, 252, 8, 8, False, 225 + 576 + 13056)
+
+
+def drawn(*lines: str) -> Measured:
+    """Return the measurements of the first pass alone, from these lines."""
+    return parse_transcript(["@driver VC4 V3D 2.1", "@draw 0", *lines], [FIRST])
+
+
+def test_a_fragment_shader_and_its_fetches() -> None:
+    result = drawn(
+        VERTEX,
+        "KVALIDATE OK insts=21 tex_samples=0 uniforms=3 threaded=0",
+        FRAGMENT,
+        "KVALIDATE OK insts=514 tex_samples=25 uniforms=375 threaded=1",
+        SUBMIT.format(flags=1),
+    )
+    assert result.driver == "VC4 V3D 2.1"
+    assert result.programs == {FIRST.program: Shader(514, 514, 2, 375, 16, 1037, 25)}
+    assert result.failures == {}
+    assert result.jobs == {FIRST.layer: (LOGGED_JOB,)}
+    assert result.frame == ()
+
+
+def test_programs_compiled_before_the_first_draw_are_not_counted() -> None:
+    parsed = parse_transcript(
+        [FRAGMENT, "KVALIDATE OK insts=514 tex_samples=25 uniforms=375 threaded=1", "@draw 0"], [FIRST]
+    )
+    assert parsed.programs == {}
+    assert parsed.failures[FIRST.program] == SKIPPED
+
+
+def test_the_more_expensive_of_two_variants_counts() -> None:
+    shorter = FRAGMENT.replace("514", "400")
+    for lines in ([FRAGMENT, shorter], [shorter, FRAGMENT]):
+        assert drawn(*lines).programs[FIRST.program].instructions == 514
+
+
+def test_a_program_keeps_its_statistics_in_later_passes() -> None:
+    shared = [draw for draw in PASSES if draw.program == FIRST.program]
+    assert len(shared) > 1
+    parsed = parse_transcript(["@draw 0", FRAGMENT, "@draw 1", SUBMIT.format(flags=1)], shared)
+    assert parsed.failures == {}
+    assert list(parsed.programs) == [FIRST.program]
+
+
+@pytest.mark.parametrize(
+    "lines, words",
+    [
+        (["Failed to register allocate:", "0x00000000: mov t0, u0"], "too few registers"),
+        (
+            [FRAGMENT, "KERNEL: Bad write at ip 3", "KVALIDATE REJECTED insts=514"],
+            "rejects its fragment shader (Bad write",
+        ),
+        ([VERTEX, "KVALIDATE REJECTED insts=21"], "rejects its vertex shader (no reason given)"),
+        ([], SKIPPED),
+    ],
+)
+def test_failures_are_those_of_the_program(lines: list[str], words: str) -> None:
+    assert words in drawn(*lines).failures[FIRST.program]
+
+
+def test_draws_that_reach_no_job_are_a_failure_of_the_layer() -> None:
+    empty = SUBMIT.format(flags=1).replace("(x8)", "(x0)")
+    assert "none of its draws" in drawn(FRAGMENT, empty).failures[FIRST.layer]
+    assert drawn(FRAGMENT, SUBMIT.format(flags=1)).failures == {}
+
+
+def test_jobs_of_a_whole_frame_are_kept_apart() -> None:
+    result = drawn(FRAGMENT, SUBMIT.format(flags=1), "@frame", SUBMIT.format(flags=0), SUBMIT.format(flags=9))
+    assert len(result.jobs[FIRST.layer]) == 1
+    assert [job.loads for job in result.frame] == [True, False]
+
+
+def test_the_listing_of_the_fragment_shader_ends_with_an_empty_line() -> None:
+    result = drawn(
+        "MESA_SHADER_VERTEX prog 0/1 QPU:",
+        "0x1 mov",
+        "",
+        FRAGMENT,
+        "MESA_SHADER_FRAGMENT prog 1/2 QPU:",
+        "0x2 fmul",
+        "",
+        "x",
+    )
+    assert result.listings == {FIRST.program: "0x2 fmul"}
+
+
+def test_lines_of_other_kinds_are_ignored() -> None:
+    assert drawn(FRAGMENT, SUBMIT.format(flags=1)) == drawn(
+        "@says something else", FRAGMENT, "a line", SUBMIT.format(flags=1), "MESA: warning"
+    )
+
+
+def test_every_pass_counts_for_its_own_layer() -> None:
+    other = next(draw for draw in PASSES if draw.layer != FIRST.layer)
+    passes: list[Pass] = [FIRST, other]
+    parsed = parse_transcript(
+        ["@draw 0", FRAGMENT, SUBMIT.format(flags=1), "@draw 1", FRAGMENT, SUBMIT.format(flags=1)], passes
+    )
+    assert {layer: len(jobs) for layer, jobs in parsed.jobs.items()} == {FIRST.layer: 1, other.layer: 1}
+
+
+NOP = "nop nop, r0, r0"
+COORDINATE = [f"0x1 {NOP} ; fmul r0, vary, ra15", f"0x1 fadd ra0, r0, r5 ; {NOP}", f"0x1 {NOP} ; mov tmu0_s, ra0"]
+LOAD = f"0xa load_tmu0 {NOP} ; {NOP}"
+STORE = [f"0x1 mov tlb_color_all, r2 ; {NOP}", f"0x3 sig_end {NOP} ; {NOP}"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([*COORDINATE, LOAD], ["fetches"] * 4),
+        ([f"0x1 {NOP} ; fmul r1, uni, r4.8a"], ["store"]),  # no texel was loaded
+        ([LOAD, "0x1 fadd ra1, ra1, r1 ; fmul r1, uni, r4.8a", *STORE], ["fetches", "products", "store", "store"]),
+        ([LOAD, f"0x1 mov ra3, r4 ; {NOP}", f"0x1 {NOP} ; fmul r1, uni, ra3"], ["fetches", "products", "products"]),
+        # A copy that is overwritten is not a texel.
+        ([LOAD, f"0x1 mov r3, r4 ; {NOP}", f"0x1 mov r3, uni ; {NOP}", f"0x1 {NOP} ; fmul r1, uni, r3", LOAD],
+         ["fetches", "products", "waits", "waits", "fetches"]),
+        # The result of a special function is in the same register.
+        ([LOAD, f"0x1 mov sfu_exp, r4 ; {NOP}", f"0x1 {NOP} ; fmul r1, uni, r4"], ["fetches", "products", "store"]),
+        # A sum that a coordinate waits for is read by other operations, too.
+        ([f"0x1 fadd rb8, rb7, r1 ; {NOP}", f"0x1 fmax tmu0_t, ra0, rb8 ; {NOP}",
+          f"0x1 fadd r1, rb8, r2 ; {NOP}", LOAD],
+         ["waits", "fetches", "waits", "fetches"]),
+        # An operation reads before the other one of its instruction writes.
+        ([f"0x1 mov ra1, uni ; {NOP}", "0x1 mov ra1, uni ; mov tmu0_t, ra1", LOAD], ["fetches", "fetches", "fetches"]),
+    ],
+)  # fmt: skip
+def test_an_instruction_has_a_purpose(lines: list[str], expected: list[str]) -> None:
+    assert purposes(lines) == expected

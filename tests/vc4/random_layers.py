@@ -48,14 +48,14 @@ def layer_numbers(session: Session, node: Node, rng: np.random.Generator) -> dic
     inputs = stored_inputs(session.bundle, node.name, rng)
     exact = exact_steps(session.bundle, node, inputs)
     values = gpu_steps(session, node.name, inputs)
-    off = values - np.rint(in_steps(reference.layer(node, inputs, stored=True), session.bundle.values[node.name]))
+    errors = values - np.rint(in_steps(reference.layer(node, inputs, stored=True), session.bundle.values[node.name]))
     return {
         "op": node.op,
         "bits": session.bundle.graph.by_name[node.name].attrs.get("bits", 8),
-        "values": int(off.size),
-        "differing": int(np.count_nonzero(off)),
+        "values": int(errors.size),
+        "differing": int(np.count_nonzero(errors)),
         "worst": float(np.abs(values - exact).max()),
-        "mean": float(off.mean()),
+        "mean": float(errors.mean()),
     }
 
 

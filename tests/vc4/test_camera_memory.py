@@ -70,7 +70,7 @@ def second_turn(driver: Driver, picture: str, extra: dict[str, str] | None = Non
 
 
 @pytest.mark.parametrize(("picture", "copies"), [(RGB, ["640x480"]), (NV12, None), (YU12, None)])
-def test_it_is_imported_copied_into_tiles_and_scaled(
+def test_frames_are_imported_copied_into_tiles_and_scaled(
     driver: Driver, prime_import: dict[str, str], picture: str, copies: list[str] | None
 ) -> None:
     first, second = second_turn(driver, picture, prime_import)
@@ -87,7 +87,7 @@ def test_it_is_imported_copied_into_tiles_and_scaled(
         assert before == copies
 
 
-def test_what_the_driver_takes(driver: Driver) -> None:
+def test_formats_and_modifiers_refused_by_the_driver(driver: Driver) -> None:
     """The driver's refusals; no buffer is imported, so the shim is not extended."""
     for picture, why in (
         ("DmaBuf(640, 480, 'BG24', (DmaBufPlane(fd, 0, 1920),))", "does not take BG24, but .*XB24"),

@@ -13,7 +13,7 @@ import parted
 import pytest
 import tiny
 from command_line import Capture, refused
-from planted import executed, plant
+from planted_modules import executed, plant
 
 from glsl_infer import bundle as bundles
 from glsl_infer.cli import main
@@ -135,7 +135,7 @@ def test_bad_arguments_are_refused(model: Path, tmp_path: Path, capsys: Capture)
     assert "no VideoCore IV driver there (--driver)" in refused(capsys, ["vc4", model, "--driver", tmp_path])
 
 
-def test_nothing_of_the_current_folder_is_executed(
+def test_files_of_the_current_folder_are_not_executed(
     model: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(plant(tmp_path))

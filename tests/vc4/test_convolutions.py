@@ -1,15 +1,21 @@
-"""A sample of scripts/vc4/convolutions.py: every convolution has enough registers, and two threads."""
+"""Convolutions, and operations on two maps, compile for a VideoCore IV with enough registers."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from convolution_cases import ACTIVATIONS, DILATED_ACTIVATIONS, KINDS, SIZES, WEIGHTS, Batch, Case, batches
-from convolutions import TABLE, Result, compiled_by_each, merged, numbers, read, table, written
+from convolutions import TABLE, Result, as_json, batch_range, compile_with_each, merge_rows, read, table
+from graphs import classifier, conv_node, input_node
 
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.graph import Node
 from glsl_infer.graph.activations import FORMS
+from glsl_infer.tools import videocore
 from glsl_infer.tools.videocore import Driver
 from glsl_infer.tools.videocore.driver import RELEASES
 
@@ -78,31 +84,31 @@ def test_no_convolution_of_the_whole_sweep_fails(mesa: str) -> None:
     rows = {row.name: row for row in read(table(mesa))}
     names = [case.name for batch in batches() for case in batch.cases]
     assert set(rows) == set(names), "other convolutions since: run scripts/vc4/convolutions.py --write"
-    assert not [row.name for row in rows.values() if row.bad]
+    assert not [row.name for row in rows.values() if row.is_bad]
     assert all(row.weights in ("baked", "uniform", "texture", "partial sums") for row in rows.values())
 
 
 def test_rows_counted_again_replace_their_own(tmp_path: Path) -> None:
     first, second, *_ = read(TABLE)
     path = tmp_path / "table.json"
-    path.write_text(written([first, second, replace(first, name="c9999-9x9-s1-plain-auto")]), "utf-8")
-    again = replace(second, instructions=second.instructions + 1)
-    assert merged([again], path) == [first, again]
-    assert [*numbers("20"), *numbers("28-30")] == [20, 28, 29, 30]
+    path.write_text(as_json([first, second, replace(first, name="c9999-9x9-s1-plain-auto")]), "utf-8")
+    recount = replace(second, instructions=second.instructions + 1)
+    assert merge_rows([recount], path) == [first, recount]
+    assert [*batch_range("20"), *batch_range("28-30")] == [20, 28, 29, 30]
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("some", SAMPLE.values(), ids=SAMPLE)
-def test_convolutions_of_many_shapes_compile(drivers: Drivers, tmp_path: Path, some: list[Case]) -> None:
-    batch = Batch(SIXTEEN, tuple(replace(case, number=index) for index, case in enumerate(some)))
-    for mesa, rows in compiled_by_each(batch, drivers, 3500, tmp_path).items():
+@pytest.mark.parametrize("cases", SAMPLE.values(), ids=SAMPLE)
+def test_convolutions_of_many_shapes_compile(drivers: Drivers, tmp_path: Path, cases: list[Case]) -> None:
+    batch = Batch(SIXTEEN, tuple(replace(case, number=index) for index, case in enumerate(cases)))
+    for mesa, rows in compile_with_each(batch, drivers, 3500, tmp_path).items():
         assert {row.name: row.failure or row.threads for row in rows} == {case.name: 2 for case in batch.cases}, mesa
-        assert [row.weights for row in rows] == [case.weights.removesuffix("-16") for case in some]
+        assert [row.weights for row in rows] == [case.weights.removesuffix("-16") for case in cases]
 
 
 def alone(drivers: Drivers, folder: Path, batch: Batch, uniform_vectors: int = 3500) -> set[tuple[str, str, int]]:
     """Return the weights mode, the failure and the threads of a batch's only convolution, by all compilers."""
-    results = compiled_by_each(batch, drivers, uniform_vectors, folder)
+    results = compile_with_each(batch, drivers, uniform_vectors, folder)
     return {(row.weights, row.failure, row.threads) for rows in results.values() for row in rows}
 
 
@@ -112,7 +118,7 @@ def test_partial_sums_of_a_block_of_many_slices_compile(drivers: Drivers, tmp_pa
 
 
 @pytest.mark.exhaustive
-def test_a_batch_compiles_as_the_table_says(drivers: Drivers, tmp_path: Path) -> None:
+def test_a_batch_compiles_as_in_the_table(drivers: Drivers, tmp_path: Path) -> None:
     """The first batch, 12 convolutions on maps of 3x3 pixels, compiles as in the table.
 
     The instructions of baked weights depend on the weights and ranges, and so on rules that change them by a few.
@@ -122,7 +128,7 @@ def test_a_batch_compiles_as_the_table_says(drivers: Drivers, tmp_path: Path) ->
         return replace(row, instructions=0, temporaries=0, ratio=None)
 
     batch = next(batches())
-    for mesa, result in compiled_by_each(batch, drivers, 3500, tmp_path).items():
+    for mesa, result in compile_with_each(batch, drivers, 3500, tmp_path).items():
         rows = {row.name: row for row in read(table(mesa))}
         expected = [rows[case.name] for case in batch.cases]
         assert [*map(without_counts, result)] == [*map(without_counts, expected)], mesa
@@ -144,3 +150,36 @@ def test_the_square_of_a_sum_with_weights_in_a_texture_has_two_threads(drivers: 
     """
     batch = Batch(96, (Case(2, 1, "groups", "texture", "square", 6),))
     assert alone(drivers, tmp_path, batch) == {("texture", "", 2)}
+
+
+SIZE, CHANNELS = 8, 16
+
+
+@pytest.mark.parametrize(
+    ("operation", "bits"), [("add", 8), ("add", 16), ("subtract", 8), ("subtract", 16), ("multiply", 8)]
+)  # a 16-bit product fetches 18 texels at once: one thread
+def test_operations_on_two_maps_have_two_threads(driver: Driver, tmp_path: Path, operation: str, bits: int) -> None:
+    check(driver, tmp_path, Node("n", "binary", ("a", "b"), {"operation": operation}), bits)
+
+
+@pytest.mark.parametrize("activation", ["linear", "relu", "sigmoid"])
+def test_two_threads_of_sums(driver: Driver, tmp_path: Path, activation: str) -> None:
+    check(driver, tmp_path, Node("n", "add", ("a", "b"), {"activation": activation}), before="relu")
+
+
+def check(driver: Driver, tmp_path: Path, node: Node, bits: int = 8, before: str = "linear") -> None:
+    rng = np.random.default_rng(1)
+    body = [input_node(SIZE)]
+    body += [conv_node(rng, name, ("image",), 3, CHANNELS, activation=before) for name in "ab"]
+    body += [
+        node,
+        Node("largest", "max_pool", (node.name,)),
+    ]  # means would read the terms of a sum, which is then not drawn
+    pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(4)]
+    path = tmp_path / "binary.glslnn"
+    options = Options(precision="8", precision_for={"n": bits})
+    built, _, _ = build(classifier(rng, body, CHANNELS), ["a", "b", "c"], options=options, calibration=pictures)
+    bundles.write(built, path)
+    bundle, measured = videocore.measure(path, driver)
+    programs = {entry.program for entry in bundle.manifest.passes if entry.layer == "n"}
+    assert {measured.programs[program].threads for program in programs} == {2}

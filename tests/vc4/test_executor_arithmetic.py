@@ -43,7 +43,7 @@ def test_sums_and_products_round_toward_zero_or_to_nearest(executor: Executor, s
     assert all((pixels == 255).all() for pixels in drawn(executor, *cases))
 
 
-def test_products_may_round_otherwise_than_sums(executor: Executor) -> None:
+def test_products_and_sums_can_round_differently(executor: Executor) -> None:
     a, b = F32(1.1), F32(1.7)
     exact = np.array([float(a) * float(b)])
     assert exact.astype(F32) != toward_zero(exact)
@@ -92,7 +92,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("text", FUNCTIONS)
-def test_special_functions_have_as_many_bits_as_asked_for(executor: Executor, text: str) -> None:
+def test_special_functions_have_the_required_bits(executor: Executor, text: str) -> None:
     """Special functions have the required precision: the shader compares them with limits of 2^-9 and 2^-20."""
     a = np.array([0.3, 1.7, 3.1, 5.9], F32)
     expected = FUNCTIONS[text](a.astype(np.float64))
@@ -129,7 +129,7 @@ void main() {
 """
 
 
-def test_loops_of_as_many_turns_as_each_pixel_wants(executor: Executor) -> None:
+def test_loops_with_a_number_of_turns_per_pixel(executor: Executor) -> None:
     table = np.arange(32, dtype=F32) * 3
     (pixels,) = drawn(executor, case(LOOP, uniforms={"a": table.tolist()}))
     for y in range(16):
@@ -179,7 +179,7 @@ def test_integers_multiply_compare_and_divide(executor: Executor) -> None:
     np.testing.assert_array_equal(pixels[..., 3], (x + 300) // (y + 2))
 
 
-def test_what_is_thrown_away_keeps_the_clear_colour(executor: Executor) -> None:
+def test_discarded_fragments_keep_the_clear_colour(executor: Executor) -> None:
     fragment = "void main() { if (at.x * 16.0 < 7.0) discard; gl_FragColor = vec4(1.0); }"
     (pixels,) = drawn(executor, case(fragment))
     assert (pixels[:, 7:] == 255).all()
@@ -233,8 +233,10 @@ def test_random_shaders(executor: Executor) -> None:
         numbers = {"a": rng.uniform(-1, 2, 4).astype(np.float32).tolist()}
         switches = {"ROUND": "nearest"}
         cases.append(case(fragment(rng), size, textures=[texels], uniforms=numbers, switches=switches))
-    off = [np.abs(ours.astype(int) - theirs) for ours, theirs in zip(drawn(executor, *cases), drawn(None, *cases))]
-    shares = [np.count_nonzero(errors > 1) / errors.size for errors in off]
+    differences = [
+        np.abs(ours.astype(int) - theirs) for ours, theirs in zip(drawn(executor, *cases), drawn(None, *cases))
+    ]
+    shares = [np.count_nonzero(errors > 1) / errors.size for errors in differences]
     wrong = {cases[k]["fragment"]: share for k, share in enumerate(shares) if share > 0.02}
     assert not wrong, wrong  # a comparison of two equal values may go either way
     assert np.mean(shares) < 0.002

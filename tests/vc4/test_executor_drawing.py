@@ -55,27 +55,27 @@ def test_texels_are_where_the_driver_puts_them(executor: Executor, rng: np.rando
 @pytest.mark.parametrize("size", [(16, 16), (40, 40), (100, 70)])
 def test_texels_of_each_format_are_decoded(executor: Executor, rng: np.random.Generator, size: tuple[int, int]) -> None:
     width, height = size
-    halves = rng.integers(0, 1 << 16, (height, width), np.uint16)
+    packed = rng.integers(0, 1 << 16, (height, width), np.uint16)
     planes = rng.integers(0, 256, (height, width, 4), np.uint8)
     ones, zeros = np.full_like(planes[..., 0], 255), np.zeros_like(planes[..., 0])
 
-    def wide(shift: int, bits: int) -> np.ndarray:
-        value = halves.astype(np.uint32) >> shift & ((1 << bits) - 1)
+    def eight_bits(shift: int, bits: int) -> np.ndarray:
+        value = packed.astype(np.uint32) >> shift & ((1 << bits) - 1)
         return (
             (value << (8 - bits) | value << (8 - bits) >> bits).astype(np.uint8)
             if bits > 1
             else (value * 255).astype(np.uint8)
         )
 
-    light, both = planes[..., 0], planes[..., :2]
+    first, two = planes[..., 0], planes[..., :2]
     expected = [
         (texture(planes[..., :3], RGB), [*np.moveaxis(planes[..., :3], -1, 0), ones]),
-        (texture(light, ALPHA), [zeros, zeros, zeros, light]),
-        (texture(light, LUMINANCE), [light, light, light, ones]),
-        (texture(both, LUMINANCE_ALPHA), [light, light, light, both[..., 1]]),
-        (texture(halves, RGB, BITS_565), [wide(11, 5), wide(5, 6), wide(0, 5), ones]),
-        (texture(halves, RGBA, BITS_4444), [wide(12, 4), wide(8, 4), wide(4, 4), wide(0, 4)]),
-        (texture(halves, RGBA, BITS_5551), [wide(11, 5), wide(6, 5), wide(1, 5), wide(0, 1)]),
+        (texture(first, ALPHA), [zeros, zeros, zeros, first]),
+        (texture(first, LUMINANCE), [first, first, first, ones]),
+        (texture(two, LUMINANCE_ALPHA), [first, first, first, two[..., 1]]),
+        (texture(packed, RGB, BITS_565), [eight_bits(11, 5), eight_bits(5, 6), eight_bits(0, 5), ones]),
+        (texture(packed, RGBA, BITS_4444), [eight_bits(12, 4), eight_bits(8, 4), eight_bits(4, 4), eight_bits(0, 4)]),
+        (texture(packed, RGBA, BITS_5551), [eight_bits(11, 5), eight_bits(6, 5), eight_bits(1, 5), eight_bits(0, 1)]),
     ]
     result = drawn(executor, *(case(COPY, size, textures=[source]) for source, _ in expected))
     for pixels, (source, lanes) in zip(result, expected):
@@ -84,8 +84,8 @@ def test_texels_of_each_format_are_decoded(executor: Executor, rng: np.random.Ge
 
 def test_texture_coordinates_repeat_or_mirror(executor: Executor, rng: np.random.Generator) -> None:
     texels = rng.integers(0, 256, (32, 32, 4), np.uint8)
-    further = "uniform sampler2D t0; void main() { gl_FragColor = texture2D(t0, at * 4.0 - 2.0); }"
-    cases = [case(further, (128, 128), textures=[texture(texels, wrap=mode)]) for mode in (REPEAT, MIRROR)]
+    scaled = "uniform sampler2D t0; void main() { gl_FragColor = texture2D(t0, at * 4.0 - 2.0); }"
+    cases = [case(scaled, (128, 128), textures=[texture(texels, wrap=mode)]) for mode in (REPEAT, MIRROR)]
     repeated, mirrored = drawn(executor, *cases)
     np.testing.assert_array_equal(repeated, np.tile(texels, (4, 4, 1)))
     across = np.concatenate([texels, texels[:, ::-1]], axis=1)
@@ -99,9 +99,9 @@ def test_linear_filter(executor: Executor, rng: np.random.Generator) -> None:
     (pixels,) = drawn(executor, case(COPY, (40, 40), textures=[source]))
     edged = np.pad(texels.astype(float), ((1, 1), (1, 1), (0, 0)), mode="edge")
     at = np.arange(40) * 0.5 + 0.75  # in texels of the padded picture
-    low, part = np.floor(at).astype(int), (at % 1)[:, None]
-    rows = edged[low] * (1 - part[..., None]) + edged[low + 1] * part[..., None]
-    expected = rows[:, low] * (1 - part) + rows[:, low + 1] * part
+    low, fraction = np.floor(at).astype(int), (at % 1)[:, None]
+    rows = edged[low] * (1 - fraction[..., None]) + edged[low + 1] * fraction[..., None]
+    expected = rows[:, low] * (1 - fraction) + rows[:, low + 1] * fraction
     assert np.abs(pixels - expected).max() <= 0.75
 
 
@@ -109,7 +109,7 @@ RAMP = "void main() { gl_FragColor = vec4(floor(at * 16.0) / 255.0, 1.0, 1.0); }
 
 
 @pytest.mark.parametrize(
-    "how",
+    "primitive",
     [
         {"mode": 4, "corners": [-1, -1, 1, -1, 1, 1, -1, -1, 1, 1, -1, 1]},
         {"mode": 5, "corners": [-1, -1, 1, -1, -1, 1, 1, 1]},
@@ -119,8 +119,8 @@ RAMP = "void main() { gl_FragColor = vec4(floor(at * 16.0) / 255.0, 1.0, 1.0); }
     ],
     ids=["triangles", "strip", "fan", "indexed", "larger than the target"],
 )
-def test_primitives_cover_the_target(executor: Executor, how: dict[str, object]) -> None:
-    (pixels,) = drawn(executor, case(RAMP, **how))
+def test_primitives_cover_the_target(executor: Executor, primitive: dict[str, object]) -> None:
+    (pixels,) = drawn(executor, case(RAMP, **primitive))
     y, x = np.mgrid[:16, :16]
     np.testing.assert_array_equal(pixels[..., 0], x)
     np.testing.assert_array_equal(pixels[..., 1], y)
@@ -132,16 +132,16 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_holds(executor: Executor) 
     (pixels,) = drawn(executor, case(RAMP, (100, 100), mode=4, corners=flat))
     y, x = np.mgrid[:100, :100] + 0.5
     sides = [(b - a) for a, b in zip(corners, np.roll(corners, -1, axis=0))]
-    away = [d[0] * (y - a[1]) - d[1] * (x - a[0]) for a, d in zip(corners, sides)]
+    side_distances = [d[0] * (y - a[1]) - d[1] * (x - a[0]) for a, d in zip(corners, sides)]
     lengths = [np.hypot(*d) for d in sides]
-    distance = np.min([offsets / length for offsets, length in zip(away, lengths)], axis=0)
-    clear = np.abs(distance) > 0.1  # corners are rounded to sixteenths of a pixel
+    distance = np.min([offsets / length for offsets, length in zip(side_distances, lengths)], axis=0)
+    certain = np.abs(distance) > 0.1  # corners are rounded to sixteenths of a pixel
     covered = pixels[..., 2] == 255
-    np.testing.assert_array_equal(covered[clear], (distance > 0)[clear])
+    np.testing.assert_array_equal(covered[certain], (distance > 0)[certain])
 
 
 @pytest.mark.parametrize(
-    ("changes", "named"),
+    ("changes", "message"),
     [
         ({"mode": 1, "corners": [-1, -1, 1, 1]}, "not done: points and lines"),
         (
@@ -158,10 +158,10 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_holds(executor: Executor) 
     ],
     ids=["lines", "cube map", "depth"],
 )
-def test_what_is_not_done_is_named(executor: Executor, changes: dict[str, object], named: str) -> None:
+def test_missing_features_are_named(executor: Executor, changes: dict[str, object], message: str) -> None:
     done = start(executor, [{**case(RAMP), **changes}])
     assert done.returncode < 0
-    assert f"vc4 executor: {named}" in done.stderr
+    assert f"vc4 executor: {message}" in done.stderr
 
 
 DRAW_TWICE = """

@@ -48,7 +48,7 @@ def model(request: pytest.FixtureRequest, compared: Callable[[Path], tuple[Pixel
 
 
 def test_bytes_that_differ(model: tuple[Pixels, ...]) -> None:
-    """All differing bytes are off by one step; test_pixel_budget.py checks their number."""
+    """All differing bytes are off by one step; test_compiled.py checks their number."""
     assert [pixels.rounding for pixels in model] == ["hardware", "nearest"]
     for pixels in model:
         assert pixels.worst <= 1

@@ -318,7 +318,7 @@ def test_rows_of_tiles_of_16_bits(
 
 
 @pytest.mark.parametrize(("channels", "columns"), [(32, 9), (192, 12)])
-def test_a_residual_of_what_16_bits_are_stored_of(
+def test_a_residual_of_a_16_bit_map(
     compiled: Compile, in_rows_of: Callable[[int], None], channels: int, columns: int
 ) -> None:
     in_rows_of(columns)
@@ -370,7 +370,7 @@ def test_gates_of_all_slices(
     ("residual", [False, True]),
     ("kernel, slices", [((3, 3), 6), ((3, 3), 13), ((5, 5), 3), ((1, 1), 8), ((1, 1), 58)]),
 )
-def test_what_stores_16_bits_by_two_channels_at_a_time(
+def test_layers_that_store_16_bits_two_channels_at_a_time(
     compiled: Compile, limit: Limit, kernel: Kernel, slices: int, residual: bool, weight_bits: str
 ) -> None:
     """Layers that store 16 bits, from rows of two channels, have registers for 16-bit weights and 16-bit maps too."""

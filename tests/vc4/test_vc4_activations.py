@@ -23,7 +23,7 @@ MOST_DIFFERING = 0.01
 """Largest share of differing bytes: exp has 10 to 13 good bits there, and sums are truncated."""
 
 
-def everything(rng: np.random.Generator) -> Graph:
+def network_of_all_activations(rng: np.random.Generator) -> Graph:
     """Return a network of every activation, fused with a convolution and alone, and their sum.
 
     Activations without a value near 0 read a map that is far from 0, with positive weights.
@@ -53,12 +53,14 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(0)
     pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(3)]
     file = tmp_path_factory.mktemp("activations") / "activations.glslnn"
-    bundle, _, _ = build(everything(rng), ["a", "b", "c"], options=Options(weights="uniform"), calibration=pictures)
+    bundle, _, _ = build(
+        network_of_all_activations(rng), ["a", "b", "c"], options=Options(weights="uniform"), calibration=pictures
+    )
     bundles.write(bundle, file)
     return file
 
 
-def test_they_compile_with_two_threads(path: Path, driver: Driver) -> None:
+def test_activations_compile_with_two_threads(path: Path, driver: Driver) -> None:
     _, measured = videocore.measure(path, driver)
     assert not measured.failures
     threads = {name: entry.threads for name, entry in measured.programs.items() if name.startswith(("fused", "alone"))}

@@ -15,7 +15,7 @@ from PIL import Image
 from tiny import write_tiny
 from web_site import ROOT, SHOTS, Site
 
-from glsl_infer.tools.aibench import before
+from glsl_infer.tools.aibench import degraded_input
 from glsl_infer.tools.aibench.tests import TESTS
 
 pytestmark = pytest.mark.exhaustive
@@ -56,7 +56,7 @@ def small_networks(site: Site, folder: Path, broken: str) -> None:
             channels = 1 if test.network == "vdsr" else 3
             bundle = picture_model(folder / f"{stem}.glslnn", (24, 36), "stretch/area-average", channels, "image")
         site.files[f"/models/{stem}.glslnn"] = b"no bundle" if test.network == broken else bundle
-        before.write(test, PHOTOGRAPH, (test.width, test.height), folder / f"{stem}.png")
+        degraded_input.write(test, PHOTOGRAPH, (test.width, test.height), folder / f"{stem}.png")
         site.files[f"/models/{stem}.png"] = (folder / f"{stem}.png").read_bytes()
     site.files["/models/index.json"] = json.dumps(offered).encode()
 
@@ -118,10 +118,10 @@ def test_a_page_without_the_networks_has_the_command_for_them(demo: Page) -> Non
     assert demo.evaluate("document.getElementById('benchmark').hidden")
 
 
-def test_the_picture_before_is_spoilt(tmp_path: Path) -> None:
+def test_degraded_images_have_the_size_and_mode_of_their_network(tmp_path: Path) -> None:
     for test in TESTS_WITH_IMAGES:
         path = tmp_path / f"{test.network}.png"
-        before.write(test, PHOTOGRAPH, (test.width, test.height), path)
+        degraded_input.write(test, PHOTOGRAPH, (test.width, test.height), path)
         with Image.open(io.BytesIO(path.read_bytes())) as picture:
             assert picture.size == (test.width, test.height)
             assert picture.mode == ("L" if test.network == "vdsr" else "RGB")

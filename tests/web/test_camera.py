@@ -35,10 +35,10 @@ def film_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("film") / "film.mjpeg"
     pictures = film.frames(PHOTOGRAPH)
     with glsl_infer.Classifier(DEFAULT_MODEL) as classifier:
-        said = Counter(
+        shown_labels = Counter(
             classifier.classify(np.asarray(picture), 1)[0].label for picture in pictures[:: film.FRAMES // 8]
         )
-    assert set(said) == {LABEL}
+    assert set(shown_labels) == {LABEL}
     film.write(pictures, path)
     return path
 
@@ -93,7 +93,7 @@ def test_another_model_goes_on_with_the_camera(filmed: Page) -> None:
     filmed.screenshot(SHOTS / "superres.png")
 
 
-def test_the_camera_is_let_go(filmed: Page) -> None:
+def test_stopping_releases_the_camera(filmed: Page) -> None:
     watch_the_film(filmed, DEFAULT_MODEL.stem)
     filmed.wait_for("document.querySelector('#labels li')")
     filmed.evaluate("globalThis.track = document.getElementById('video').srcObject.getTracks()[0]")

@@ -15,7 +15,7 @@ LOGITS = (
 )
 
 
-def test_a_lost_context_comes_back_and_the_model_with_it(blank: Page) -> None:
+def test_a_model_survives_the_loss_of_its_context(blank: Page) -> None:
     result = blank.evaluate(f"""(async () => {{
         {LOGITS}
         const canvas = document.createElement("canvas");
@@ -36,7 +36,7 @@ def test_a_lost_context_comes_back_and_the_model_with_it(blank: Page) -> None:
     assert result["checked"] > 30
 
 
-def test_a_context_that_stays_lost_is_an_error_in_words(blank: Page) -> None:
+def test_a_context_that_stays_lost_is_an_error(blank: Page) -> None:
     blank.evaluate("""(async () => {
         const canvas = document.createElement("canvas");
         globalThis.model = await lib.GlslInfer.load("/models/superres-x2-96.glslnn", canvas);
@@ -46,7 +46,7 @@ def test_a_context_that_stays_lost_is_an_error_in_words(blank: Page) -> None:
         blank.evaluate("model.run(new Uint8Array(4 * 96 * 96))")
 
 
-def test_what_a_gpu_process_leaves_that_has_just_ended_is_no_result(site: Site) -> None:
+def test_a_frame_of_a_crashed_gpu_process_is_an_error(site: Site) -> None:
     """A frame of a GPU process that has just crashed is an error, not a result.
 
     The browser reports the loss in a later task. Until then, a read returns zeros without an error.
@@ -153,7 +153,7 @@ def test_a_model_runs_in_a_worker(blank: Page, site: Site) -> None:
     assert [label[0] for label in labels] == ["cardboard", "cardboard"]
 
 
-def test_a_canvas_that_is_drawn_on_otherwise_is_refused(blank: Page) -> None:
+def test_a_canvas_with_another_context_is_refused(blank: Page) -> None:
     with pytest.raises(PageError, match="ContextError: this browser gives no WebGL 1 context"):
         blank.evaluate("""(async () => {
             const canvas = document.createElement("canvas");
@@ -182,7 +182,7 @@ def test_clamped_bytes_are_bytes(blank: Page) -> None:
     assert same is True
 
 
-def test_bad_arguments_are_refused_in_words(blank: Page) -> None:
+def test_bad_arguments_are_refused(blank: Page) -> None:
     blank.evaluate("""(async () => {
         globalThis.one = await lib.GlslInfer.load("/models/trashnet-x22-129.glslnn");
         globalThis.other = await lib.GlslInfer.load("/models/superres-x2-96.glslnn");

@@ -10,7 +10,7 @@ from several import several_bundle
 from glsl_infer.tools.inspect.bundle_page import bundle_page
 
 
-def test_the_graph_is_drawn_and_nothing_is_fetched(browser: Browser, tmp_path: Path) -> None:
+def test_the_graph_is_drawn_without_requests(browser: Browser, tmp_path: Path) -> None:
     bundle = several_bundle("several")
     path = tmp_path / "page.html"
     path.write_text(bundle_page(bundle), "utf-8")

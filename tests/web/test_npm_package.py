@@ -31,7 +31,7 @@ def package(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "package"
 
 
-def test_what_is_inside(package: Path) -> None:
+def test_package_contents(package: Path) -> None:
     names = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
     sources = [path.relative_to(WEB / "src") for path in (WEB / "src").rglob("*.ts") if ".d." not in path.name]
     types = {f"dist/types/{path.with_suffix('.d.ts')}" for path in sources}
@@ -45,7 +45,7 @@ def test_what_is_inside(package: Path) -> None:
     assert library.rstrip() == (WEB / "dist/glsl-infer.js").read_text("utf-8").split("\n//# source")[0].rstrip()
 
 
-def test_what_an_index_shows(package: Path) -> None:
+def test_metadata_shown_by_an_index(package: Path) -> None:
     about: dict[str, Any] = json.loads((package / "package.json").read_text("utf-8"))
     assert about["license"] == "MIT" and about["author"] and len(about["keywords"]) > 5
     assert about["repository"]["url"] == f"git+{REPOSITORY}.git"

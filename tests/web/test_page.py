@@ -50,7 +50,7 @@ def test_a_dropped_picture_gets_the_python_runners_five_labels(demo: Page) -> No
         assert f"{image.width} × {image.height} pixels" in status(demo)
 
 
-def test_layers_are_shown_when_asked_for(demo: Page) -> None:
+def test_layers_are_shown_on_request(demo: Page) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     assert demo.evaluate("document.getElementById('activations').hidden")
     demo.evaluate("document.getElementById('layers').click()")
@@ -67,7 +67,7 @@ def test_layers_are_shown_when_asked_for(demo: Page) -> None:
     demo.screenshot(SHOTS / "layers.png")
 
 
-def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
+def test_every_control_works_by_keyboard(demo: Page) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     reached = []
     demo.evaluate("document.activeElement.blur()")
@@ -178,7 +178,7 @@ CONTRASTS = """(() => {
 })()"""
 
 
-def test_what_is_no_picture_is_refused_in_words(demo: Page, site: Site) -> None:
+def test_files_other_than_images_are_refused(demo: Page, site: Site) -> None:
     site.files["/words.txt"] = b"not a picture"
     drop(demo, "/words.txt")
     assert status(demo) == "words.txt: this browser cannot read it as an image. JPEG, PNG and WebP work."
@@ -230,7 +230,7 @@ def test_a_model_of_another_shape_shows_the_part_that_it_reads(demo: Page, site:
     demo.wait_for("document.getElementById('status').textContent.includes('in the shape of its own image')")
 
 
-def test_a_model_with_other_inputs_is_refused_in_words(demo: Page, site: Site, tmp_path: Path) -> None:
+def test_a_model_with_other_inputs_is_refused(demo: Page, site: Site, tmp_path: Path) -> None:
     bundles.write(several_bundle("several"), tmp_path / "several.glslnn")
     site.files["/several.glslnn"] = (tmp_path / "several.glslnn").read_bytes()
     demo.evaluate(DROP, "/several.glslnn", "several.glslnn")
@@ -245,7 +245,7 @@ def chosen(page: Page) -> str:
     return str(page.evaluate("document.getElementById('model').selectedOptions[0].text"))
 
 
-def test_a_model_that_cannot_be_used_changes_nothing(demo: Page, site: Site) -> None:
+def test_an_unusable_model_keeps_the_current_one(demo: Page, site: Site) -> None:
     site.files["/broken.glslnn"] = b"PK"
     drop(demo, "/broken.glslnn")
     assert status(demo).startswith("broken.glslnn: not a glsl-infer model, or cut off before its end")
@@ -254,7 +254,7 @@ def test_a_model_that_cannot_be_used_changes_nothing(demo: Page, site: Site) -> 
     demo.wait_for("document.querySelector('#labels li span')?.textContent === 'Carrots'")
 
 
-def test_the_page_requests_nothing_from_other_hosts(demo: Page, site: Site) -> None:
+def test_the_page_makes_no_requests_to_other_hosts(demo: Page, site: Site) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.evaluate("document.getElementById('layers').click()")
     hosts = {urlsplit(address).netloc for address in demo.requests if not address.startswith(("data:", "blob:"))}

@@ -18,7 +18,7 @@ from chromium import Browser, Page, PageError
 from demo_page import drop, opened, status
 from PIL import Image
 from red_squares import DETECTOR, folder_of_tasks, picture
-from task_cases import CHANGES, PICTURES, WRONG, same_boxes, same_points
+from task_cases import CHANGES, PICTURES, WRONG_TASKS, same_boxes, same_points
 from web_site import ROOT, SHOTS, WEB, Site
 
 from glsl_infer.gl.context import Context
@@ -89,15 +89,17 @@ def noise(seed: int, size: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (size, size, 3)).astype(np.uint8) * np.uint8([1, 0, 0])
 
 
-def test_a_detector_finds_what_python_finds(look: Page, folder: Path, context: Context) -> None:
+def test_detections_equal_those_of_python(look: Page, folder: Path, context: Context) -> None:
     with Detector(folder / "squares.json", context=context) as detector:
-        for pixels, off in PICTURES:
+        for pixels, tolerance in PICTURES:
             result = look.evaluate(LOOK, "/squares/squares.json", png_of(pixels))
             assert result["size"] == {"width": pixels.shape[1], "height": pixels.shape[0]}
-            same_boxes(result["things"], list(detector(pixels)), off)
+            same_boxes(result["things"], list(detector(pixels)), tolerance)
 
 
-def test_every_rule_means_the_same(look: Page, served: Site, folder: Path, context: Context, tmp_path: Path) -> None:
+def test_every_rule_gives_the_detections_of_python(
+    look: Page, served: Site, folder: Path, context: Context, tmp_path: Path
+) -> None:
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
         served.files[f"/changed/{path.name}"] = path.read_bytes()
@@ -123,11 +125,11 @@ def test_landmarks_are_those_of_python(look: Page, folder: Path, context: Contex
                 same_points(score, other, 0.5)
 
 
-def first_x(thing: dict[str, Any]) -> float:
-    return float(thing["points"][0][0])
+def first_x(item: dict[str, Any]) -> float:
+    return float(item["points"][0][0])
 
 
-def test_a_thing_is_followed_as_in_python(look: Page, folder: Path, context: Context) -> None:
+def test_objects_are_followed_as_in_python(look: Page, folder: Path, context: Context) -> None:
     frames = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(6)] + [picture(128, 128)]
     with Landmarker(folder / "sides.json", context=context) as sides:
         expected = [sides.follow(frame) for frame in frames]
@@ -147,9 +149,9 @@ def test_a_thing_is_followed_as_in_python(look: Page, folder: Path, context: Con
         }""",
         [png_of(frame) for frame in frames],
     )
-    assert [len(things) for things in result] == [len(things) for things in expected] == [1] * 6 + [0]
-    for things, others in zip(result[:-1], expected[:-1]):
-        same_points(things[0], others[0], 0.5)
+    assert [len(items) for items in result] == [len(items) for items in expected] == [1] * 6 + [0]
+    for items, others in zip(result[:-1], expected[:-1]):
+        same_points(items[0], others[0], 0.5)
 
 
 def test_a_mask_is_pythons(look: Page, folder: Path, context: Context) -> None:
@@ -206,11 +208,13 @@ def test_a_cut_on_the_gpu_is_pythons(look: Page) -> None:
             png_of(pixels),
             [cut.x, cut.y, cut.width, cut.height, cut.angle],
         )
-        off = np.abs(np.array(result[0]).reshape(17, 24, 4)[..., :3] - cuts.pixels_of(pixels, cut, 17, 24).astype(int))
+        error = np.abs(
+            np.array(result[0]).reshape(17, 24, 4)[..., :3] - cuts.pixels_of(pixels, cut, 17, 24).astype(int)
+        )
         # If a crop shrinks, Python averages squares of pixels, and shaders average points at most a texel apart.
         shrinks = cut.width > 32 or cut.height > 32
-        assert off.mean() < (2.5 if shrinks else 0.6), cut
-        assert off.max() <= (40 if shrinks else 2), cut
+        assert error.mean() < (2.5 if shrinks else 0.6), cut
+        assert error.max() <= (40 if shrinks else 2), cut
         assert result[1] is False  # its context is restored
 
 
@@ -227,10 +231,10 @@ def test_the_packages_tasks_are_read(look: Page) -> None:
         }
 
 
-def test_what_is_wrong_in_a_task_is_named(look: Page, served: Site, folder: Path) -> None:
+def test_invalid_task_entries_are_named(look: Page, served: Site, folder: Path) -> None:
     for path in folder.iterdir():
         served.files[f"/wrong/{path.name}"] = path.read_bytes()
-    for index, (task, change, message) in enumerate(WRONG):
+    for index, (task, change, message) in enumerate(WRONG_TASKS):
         served.files[f"/wrong/mine{index}.json"] = json.dumps({**task, **change}).encode()
         with pytest.raises(PageError) as caught:
             look.evaluate(f"tasks.openTask('/wrong/mine{index}.json')")
@@ -265,7 +269,7 @@ def test_the_page_has_the_command_for_missing_models(browser: Browser, site: Sit
         assert page.evaluate("document.getElementById('task').value") == ""
 
 
-def test_a_picture_with_what_was_found(browser: Browser, served: Site) -> None:
+def test_an_image_with_its_detections(browser: Browser, served: Site) -> None:
     pixels = picture(128, 96, (24, 24, 16), (88, 56, 16))
     data = io.BytesIO()
     Image.fromarray(pixels).save(data, "PNG")
@@ -392,9 +396,9 @@ def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, text: str) ->
 
 
 @pytest.mark.parametrize(
-    ("task", "off"), [("faces", 1.0), ("face-mesh", 1.0), ("selfie", 0.0)], ids=["faces", "face-mesh", "selfie"]
+    ("task", "tolerance"), [("faces", 1.0), ("face-mesh", 1.0), ("selfie", 0.0)], ids=["faces", "face-mesh", "selfie"]
 )
-def test_published_networks_find_the_same(look: Page, context: Context, task: str, off: float) -> None:
+def test_published_networks_find_the_same(look: Page, context: Context, task: str, tolerance: float) -> None:
     needed = {
         "faces": ["face-detection"],
         "face-mesh": ["face-detection", "face-mesh"],
@@ -410,7 +414,7 @@ def test_published_networks_find_the_same(look: Page, context: Context, task: st
         alpha = np.array(result["alpha"]).reshape(expected.alpha.shape)
         assert np.abs(alpha - expected.alpha).mean() < 1.0
     elif task == "faces":
-        same_boxes(result["things"], list(expected), off)
+        same_boxes(result["things"], list(expected), tolerance)
     else:
         assert len(result["things"]) == len(expected) == 1
-        same_points(result["things"][0], expected[0], off)
+        same_points(result["things"][0], expected[0], tolerance)

@@ -85,9 +85,9 @@ class CardFiles:
         """The collected JSON file."""
         return self.models / "cards" / f"{self.name}.json"
 
-    def picture(self, which: str) -> Path:
+    def picture(self, stem: str) -> Path:
         """Return the path of an image of the card, by its name without ``.png``."""
-        return self.models / self.name / f"{which}.png"
+        return self.models / self.name / f"{stem}.png"
 
     def sha256(self) -> dict[str, str]:
         """Return the sha256 of both model files, as ``model`` and ``bundle``.

@@ -130,9 +130,9 @@ function rowsOf(found: Found): results.Row[] {
   if (found.kind === "segmentation") return [{ text: "Share of the image", part: shareOf(found) }];
   if (found.kind === "classification") return found.labels.map(({ label, probability }) => ({ text: label, part: probability }));
   if (!found.things.length) return [{ text: "Nothing found" }];
-  return found.things.slice(0, results.TOP).map((thing, i) => {
-    const label = ("label" in thing && thing.label) || `No. ${i + 1}`;
-    return { text: thing.points.length ? `${label}, ${thing.points.length} points` : label, part: thing.score };
+  return found.things.slice(0, results.TOP).map((item, i) => {
+    const label = ("label" in item && item.label) || `No. ${i + 1}`;
+    return { text: item.points.length ? `${label}, ${item.points.length} points` : label, part: item.score };
   });
 }
 

@@ -67,7 +67,7 @@ export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
     const data = under("keys", () => parse(utf8(text, MANIFEST)));
     checkVersion(data); // first, because another version can have other content
     const members = container.members();
-    for (const name of [PASSES, GRAPH, LABELS]) memberSize(name, members);
+    for (const name of [PASSES, GRAPH, LABELS]) memberSize(name, members); // refuses a missing member
     const manifest = fromJson(data);
     await checkHashes(manifest, members);
     const passes = check(manifest, members);

@@ -546,7 +546,7 @@ export function parse(member: string, text: string): Shader {
     const locals = scopes.slice(1);
     const value = each(functions.get(signature)!, (called) => {
       const globals = scopes[0]!;
-      const key = `${called.at}:${args}:${[...globals.values()].filter(isState).map((variable) => `${variable.value};`)}`;
+      const key = `${called.at}:${args}:${[...globals].filter(([, variable]) => isState(variable)).map(([name, variable]) => `${name}=${variable.value};`)}`;
       const outcome = results.get(key) ?? run(called, args, globals);
       results.set(key, outcome);
       const [result, after, more, turns, used] = outcome;

@@ -111,9 +111,9 @@ def _in_parts(
     graph = anchored(graph)
     on_cpu = {name for part in parts if part.on_cpu for name in part.nodes}
     if all(part.on_cpu for part in parts):
-        there = described(graph, set(graph.by_name) - {node.name for node in graph.inputs})
+        layers = described(graph, set(graph.by_name) - {node.name for node in graph.inputs})
         raise ModelError(
-            f"model '{graph.name}' has no layer that shaders compute: {there}; give a model with a convolution, a "
+            f"model '{graph.name}' has no layer that shaders compute: {layers}; give a model with a convolution, a "
             "pooling or a Dense layer of a vector, or run this one in its own framework, because the GPU would compute "
             "nothing"
         )

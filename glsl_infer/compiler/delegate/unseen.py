@@ -22,16 +22,11 @@ def runs_of(built: Built, images: Sequence[Inputs]) -> Runs:
 
 
 class BuiltNetwork:
-    """The GPU parts of a built network as their graphs, and the CPU layers between them.
-
-    Attributes:
-        ends: as ``OnGpu.ends``, for the layers of all GPU parts.
-    """
+    """The GPU parts of a built network as their graphs, and the CPU layers between them."""
 
     def __init__(self, built: Built) -> None:
         self._built = built
         self._on_gpu = [OnGpu(part.program.graph, part.prepared.folds) for part in built.gpu]
-        self.ends = {name: ends for part in self._on_gpu for name, ends in part.ends.items()}
 
     def run(self, image: Inputs, fold: int | None, store: Store) -> dict[str, Array]:
         """Return the outputs of the network by name."""

@@ -15,7 +15,8 @@ The methods and their sources:
 * ``by-size``: greedy as well, the largest tensor first (Pisarchyk and Lee, "Efficient Memory Management for Deep
   Neural Net Inference", 2020, shared objects).
 
-Neither greedy method is always the best, so ``sharing`` tries both.
+Neither greedy method is always the best, so ``sharing`` tries both. The third planner of the first paper, a flow of
+minimum cost, saved at most 0.23 % more on 28 networks.
 """
 
 from __future__ import annotations
@@ -77,13 +78,13 @@ def plan_textures(
 def _choices(sizes: Size | Sequence[Size]) -> Choices:
     """Return one size, or a sequence of sizes, as a tuple of sizes."""
     several: list[Size] = []
-    alone: list[int] = []
+    single: list[int] = []
     for size in sizes:
         if isinstance(size, int):
-            alone.append(size)
+            single.append(size)
         else:
             several.append(size)
-    return tuple(several) or (tuple(alone),)
+    return tuple(several) or (tuple(single),)
 
 
 def _plan(

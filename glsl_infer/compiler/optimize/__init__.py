@@ -106,8 +106,8 @@ def sums_as_residuals(graph: Graph) -> Graph:
 
     def is_free(name: str) -> bool:
         before = graph.by_name[name]
-        alone = len(graph.consumers[name]) == 1 and name not in graph.output_layers and len(before.inputs) == 1
-        return alone and ops.get(before.op).convolves and before.activation == LINEAR
+        is_only_reader = len(graph.consumers[name]) == 1 and name not in graph.output_layers and len(before.inputs) == 1
+        return is_only_reader and ops.get(before.op).convolves and before.activation == LINEAR
 
     return graph.rebuilt([part for node in graph.nodes for part in as_pairs(node)])
 

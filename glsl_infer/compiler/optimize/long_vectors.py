@@ -170,9 +170,9 @@ def _dense(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> I
                 (part.numbers == MISSING)[:, None], np.float32(0.0), kernel[part.numbers, first:last]
             )
             weights = {"kernel": rows, "bias": bias[first:last] * np.float32(index == 0)}
-            alone = len(sources) == 1
-            own = name if alone else f"{name}-part{index + 1}"
-            attrs = _ending(node) if alone else {"activation": "linear"}
+            is_single = len(sources) == 1
+            own = name if is_single else f"{name}-part{index + 1}"
+            attrs = _ending(node) if is_single else {"activation": "linear"}
             yield Node(own, "dense", (part.name,), attrs, weights)
             sums.append(own)
         if len(sums) > 1:
@@ -264,8 +264,8 @@ def maps_of_vectors(graph: Graph) -> Graph:
             flat = Node(f"{node.name}-flat", "flatten", node.inputs, {"scale": None})
             nodes += [flat, Node(node.name, "vector_map", (flat.name,), attrs)]
             continue
-        alone = len(graph.consumers[before.name]) == 1 and before.name not in graph.output_layers
-        if alone and "activation" in before.attrs and before.activation.channels is None:
+        is_only_reader = len(graph.consumers[before.name]) == 1 and before.name not in graph.output_layers
+        if is_only_reader and "activation" in before.attrs and before.activation.channels is None:
             attrs["activation"] = before.attrs["activation"]
             without_activation[before.name] = before.with_attrs(activation="linear")
         nodes.append(Node(node.name, "vector_map", node.inputs, attrs))

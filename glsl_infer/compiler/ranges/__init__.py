@@ -34,6 +34,7 @@ from glsl_infer.compiler.ranges.sensitivity import (
     AUTO_TOLERANCE,
     PICTURES,
     PICTURES_OF_FEW,
+    CostRatios,
     Limits,
     Spent,
     spend,
@@ -151,7 +152,7 @@ def prepare(
         if plan is not None:
             # The work that fetched gates save is available for precision.
             cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0], products=True))
-            counted = partial(_times, cost_8bit, plan, drawn)
+            counted = partial(_times, cost_8bit, plan, drawn, target.draw_cost)
         measured = runs = of_graph(ranged, pictures, len(folds), assigned.clipped).with_clipped()
 
         def badness(stored: Graph) -> float:
@@ -203,10 +204,11 @@ def _range_of(graph: Graph, layer: str) -> Range:
 
 
 def _times(
-    cost_8bit: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], stored: Graph
-) -> tuple[float, float]:
-    """Return the cost of a graph with bits, as a multiple of ``cost_8bit``: (work, draws)."""
-    return plan(drawn(stored)).over(cost_8bit)
+    cost_8bit: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], draw_cost: float, stored: Graph
+) -> CostRatios:
+    """Return the cost of a graph with bits as multiples of ``cost_8bit``; a draw takes ``draw_cost`` microseconds."""
+    cost = plan(drawn(stored))
+    return CostRatios(*cost.over(cost_8bit), cost.microseconds(draw_cost) / cost_8bit.microseconds(draw_cost))
 
 
 def require_possible_size(graph: Graph) -> None:

@@ -154,6 +154,6 @@ def warnings(ranges: Sequence[tuple[str, str]]) -> tuple[str, ...]:
         return ()
     others = f" and {len(layers) - 1} others" if len(layers) > 1 else ""
     return (
-        f"layer '{layers[0]}'{others}: no images, so that ranges come from what batch norms have learnt, {SIGMAS:g} "
-        "deviations either way; give --images DIR with typical images for finer steps",
+        f"layer '{layers[0]}'{others}: without images, ranges are estimated from the statistics of batch normalisation "
+        f"(mean and {SIGMAS:g} standard deviations); give --images DIR with typical images for a smaller error",
     )

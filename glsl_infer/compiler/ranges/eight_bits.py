@@ -22,7 +22,6 @@ from glsl_infer.compiler.ranges.intervals import (
     HEADROOM,
     NARROWEST,
     covering_range,
-    distinguishable_intervals,
     range_of,
 )
 from glsl_infer.compiler.ranges.observed import Observation
@@ -42,23 +41,13 @@ MOST_OF_FEW = 58.0
 """Most growth beyond few images: about that beyond three. With more beyond a single one, outputs in 16 bits have
 coarser steps than in 8 bits."""
 
-LEAST_GROWTH, LEAST_GROWTH_OF_FEW = (2.0, 16.0), (4.0, 64.0)
+LEAST_GROWTH, MOST_OF_SMALLEST = 4.0, 64.0
 """Growth that is covered in any case, and the largest ratio of the range to the images with the smallest values for it.
 
 The largest image can be an ordinary one. For one of 23 choices of three photographs, yolox had a cosine of 0.88 on
 others without this, 0.9991 with a growth of 4, and 1.0000 with 8. The steps of BlazeFace become too coarse with 8.
 One of its 40 images has values a hundred times as large as the others. Ten images with this one gave it a cosine of
 0.959 with ratios up to 256, and 0.992 with ratios up to 64.
-"""
-
-ORDINARY_SPREAD = 1.2
-"""Ratio of the largest image to the median one up to which many images need no growth beyond the headroom of 16 bits.
-
-With random choices of 20 and 30 images, fewer than 0.1 % of the late layers of face-mesh, selfie-segmentation,
-palm-detection and hand-landmarks needed more for 40 other images; half of their ratios are at most 1.5. With detectors
-of faces and objects, 6 to 36 % needed more, and 3 of 4 of these had a ratio above 1.7. With a growth of 2 in every
-layer, face-mesh had an error of 0.281 pixels instead of 0.252. With 1.5 instead of 1.2, a detector had a cosine of
-0.986 instead of 0.992.
 """
 
 SMALLEST_SHARE = 0.1
@@ -179,7 +168,6 @@ class _RangeChooser:
         unknown = {node.name for node in learnt if OBSERVED_RANGE not in node.attrs and node.name not in ranges_of_file}
         self._observe(unknown)
         self._common, self._equal = constraints(graph)
-        self._distinguishable = distinguishable_intervals(graph)
         self._depths = depths(graph)
         self._scores = _score_layers(graph)
         self.wider: dict[str, Range] = {}
@@ -211,7 +199,7 @@ class _RangeChooser:
             return calibration.known.maps[name], "ranges"
         if OBSERVED_RANGE in node.attrs:
             return _given_range(node), "file"
-        ends = function_ends(node, self._distinguishable[name])
+        ends = function_ends(node)
         if name in self._observed and expected_error.fits(self._extremes[name]):
             return self._learnt(node, ends)
         if name in self._normal and not function.bounded:
@@ -295,10 +283,9 @@ def expected_growth(seen: Sequence[Observation], depth: int | None) -> float:
     """Return the factor beyond the observed extremes for a range in 16 bits, whose steps are fine enough.
 
     Each layer can amplify the differences between images, so values of the last layers can be 50 times as large for an
-    image with an object as for one without, while those of the first ones follow the bounded pixels. With few images,
-    the range is relative to the image with the smallest values, because a range far beyond leaves few steps for such
-    images. With many images, the growth is larger the more they differ. The rounding of an output is not amplified, so
-    its range can be wider.
+    image with an object as for one without, while those of the first ones follow the bounded pixels. The range is
+    relative to the image with the smallest values, because a range far beyond leaves few steps for such images. The
+    rounding of an output is not amplified, so its range can be wider.
 
     Args:
         seen: observations of the images.
@@ -307,14 +294,10 @@ def expected_growth(seen: Sequence[Observation], depth: int | None) -> float:
     growth_of_few = min(MOST_OF_FEW, float(max(1.0, MANY / len(seen)) ** 1.6))
     largest = np.array([max(-image.low.min(), image.high.max()) for image in seen])
     smallest = float(np.quantile(largest, SMALLEST_SHARE, method="lower")) / max(float(largest.max()), 1e-30)
-    least, most = LEAST_GROWTH_OF_FEW if len(seen) < varied.FEW else LEAST_GROWTH
-    if len(seen) >= varied.FEW:
-        spread = float(largest.max()) / max(float(np.median(largest)), 1e-30)
-        least = min(least, spread / ORDINARY_SPREAD)
     if depth is None:
-        return max(1.0, min(max(growth_of_few, least), smallest * MOST_OF_OUTPUT))
+        return max(1.0, min(max(growth_of_few, LEAST_GROWTH), smallest * MOST_OF_OUTPUT))
     growth = min(GROWTH_OF_LAYER**depth, MOST_GROWTH)
-    return max(1.0, smallest * min(growth, growth_of_few), min(growth, least, smallest * most))
+    return max(1.0, smallest * min(growth, growth_of_few), min(growth, LEAST_GROWTH, smallest * MOST_OF_SMALLEST))
 
 
 def narrowest_of(seen: Sequence[Observation], pixels: int | None) -> float | NDArray[np.float64]:
@@ -394,9 +377,9 @@ def _stores_8_bits(graph: Graph, node: Node) -> bool:
     return not node.operator.is_input and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
 
 
-def function_ends(node: Node, distinguishable: tuple[float, float]) -> tuple[float, float]:
-    """Return the lowest and highest value of a layer's function, within the interval distinguished by its readers."""
-    return max(float(node.activation.low), distinguishable[0]), min(float(node.activation.high), distinguishable[1])
+def function_ends(node: Node) -> tuple[float, float]:
+    """Return the lowest and highest value of a layer's function."""
+    return float(node.activation.low), float(node.activation.high)
 
 
 def _own_range(node: Node, image_layers: Collection[str]) -> Range | None:

@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.compiler.ranges.constraints import put_together
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, choice_of, function_ends
-from glsl_infer.compiler.ranges.intervals import covering_range, distinguishable_intervals, range_of
+from glsl_infer.compiler.ranges.intervals import covering_range, range_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.activation import INFINITY, Activation
 from glsl_infer.graph.activations.powers import at_least, clip
@@ -37,12 +37,11 @@ def widen_ranges(
     Returns:
         The graph, and the choices with those of the changed layers replaced.
     """
-    distinguishable = distinguishable_intervals(graph)
     wide: dict[str, Range] = {}
     below: set[str] = set()  # layers whose range can exceed the values of their function
     for node in graph.nodes:
         if node.attrs.get("bits") == 16 and node.name in wider:
-            wide[node.name] = widened(node, wider[node.name], distinguishable[node.name])
+            wide[node.name] = widened(node, wider[node.name])
     for group in _groups(graph):
         separate = [wide.get(name) or _own(graph.by_name[name]) for name in group]
         if len({zero for layer in separate for zero in layer.zeros}) > 1:
@@ -70,15 +69,14 @@ def widen_ranges(
     return graph.rebuilt(nodes.values()), tuple(changed.get(choice.layer, choice) for choice in choices)
 
 
-def widened(node: Node, wider: Range, distinguishable: tuple[float, float]) -> Range:
+def widened(node: Node, wider: Range) -> Range:
     """Return the range of a layer in 16 bits, the same for all channels.
 
     Args:
         node: the layer.
         wider: its wider range from ``eight_bits.assign_ranges``.
-        distinguishable: the interval distinguished by its readers; see ``intervals``.
     """
-    lowest, highest = function_ends(node, distinguishable)
+    lowest, highest = function_ends(node)
     observed = wider.ends(max(len(wider.scales), len(wider.zeros)))
     low, high = (HEADROOM_16BIT * float(end) for end in (observed[0].min(), observed[1].max()))
     return _covering(max(low, lowest), min(high, highest))

@@ -1,24 +1,19 @@
-"""Intervals of layers: interval arithmetic, ranges that cover an interval, and intervals that readers distinguish.
+"""Intervals of layers: interval arithmetic, and ranges that cover an interval.
 
 The bytes of each channel cover its interval, and one of them stands for 0.
-
-A sigmoid has almost the same result for 7 and for 700. A map read only by sigmoids needs no steps beyond, and the
-steps within become finer. Copies of a map have the intervals of their own readers.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.graph import Graph, Node, host_steps
-from glsl_infer.graph.activations import Activation
-from glsl_infer.graph.activations.sigmoids import SIGMOID
-from glsl_infer.ops.operator import Bounds, CopyOperator
+from glsl_infer.bundle.format_constants import MAX_NUMBER
+from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.operator import Bounds
 from glsl_infer.program.layout import Range, compact
 
 
@@ -76,6 +71,12 @@ SMALLEST = 2.0**-80
 ZEROS = tuple(range(256))
 """Candidate zero points."""
 
+LARGEST = MAX_NUMBER / 4.0
+"""Largest end of a range: a zero point that suits the other end, too, makes the range at most twice as wide.
+
+Values beyond, as of the exponential of an exponential, saturate.
+"""
+
 
 def covering_range(
     low: NDArray[np.float64],
@@ -98,6 +99,7 @@ def covering_range(
     """
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     low, high = np.maximum(headroom * low, low.min()), np.minimum(headroom * high, high.max())
+    low, high = np.maximum(low, -LARGEST), np.minimum(high, LARGEST)
     if equal:
         low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
     widest = float((high - low).max())
@@ -114,50 +116,3 @@ def covering_range(
     zeros = candidates[best, 0]
     scales = np.take_along_axis(steps, best[None], axis=0)[0].astype(np.float32)
     return Range(compact([float(scale) for scale in scales]), compact([float(zero) for zero in zeros]))
-
-
-Ends = tuple[float, float]
-"""The lowest and the highest value of interest."""
-
-ALL: Ends = (-math.inf, math.inf)
-TAIL = 1.0 / 512.0
-"""Largest remaining change of a function beyond the ends, as a share of its range: half a step of 8 bits."""
-
-PLACES = 2.0 ** (np.arange(-16 * 8, 16 * 8 + 1) / 16.0)
-"""Magnitudes at which functions are sampled: from 1/256 to 256."""
-
-
-def distinguishable_intervals(graph: Graph) -> dict[str, Ends]:
-    """Return the interval in which the readers of each value distinguish values; its ends are infinite if unlimited."""
-    intervals: dict[str, Ends] = {}
-    for node in reversed(graph.nodes):
-        ends = [_of_reader(reader, intervals) for reader in graph.consumers[node.name]]
-        for output in graph.outputs:
-            if node.name in output.layers:
-                first = next((step.step for step in output.steps if step.step not in _MOVING), "")
-                ends.append(of_function(SIGMOID) if first == host_steps.SIGMOID else ALL)
-        intervals[node.name] = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else ALL
-    return intervals
-
-
-_MOVING = (host_steps.ROWS, host_steps.CONCATENATE)
-
-
-def _of_reader(reader: Node, intervals: dict[str, Ends]) -> Ends:
-    if ops.get(reader.op).activates and len(reader.inputs) == 1:
-        return of_function(reader.activation)
-    return intervals[reader.name] if isinstance(reader.operator, CopyOperator) else ALL
-
-
-def of_function(function: Activation) -> Ends:
-    """Return the ends beyond which a function that never falls is nearly constant; infinite for other functions."""
-    if not function.rises or any(isinstance(constant, tuple) for constant in function.constants.values()):
-        return ALL
-    span = function.high - function.low
-    tail = TAIL * span if math.isfinite(span) else 0.0
-    inputs = np.concatenate([-PLACES[::-1], [0.0], PLACES])
-    with np.errstate(all="ignore"):
-        values = function(inputs)
-    low = inputs[values <= function.low + tail]
-    high = inputs[values >= function.high - tail]
-    return float(low.max()) if len(low) else -math.inf, float(high.min()) if len(high) else math.inf

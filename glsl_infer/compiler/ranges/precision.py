@@ -19,7 +19,7 @@ from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.purposes import IMAGE, MASK
 from glsl_infer.lowering.sixteen_bit import ONE_DRAW
 from glsl_infer.ops.operator import CopyOperator
-from glsl_infer.support.near_names import did_you_mean
+from glsl_infer.support.near_names import choices, did_you_mean
 
 PRECISIONS = AUTO, EIGHT, SIXTEEN = ("auto", "8", "16")
 """Choices of ``precision``: ``auto``, or 8 or 16 bits for all maps.
@@ -124,12 +124,14 @@ def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[
             apart = mixed_precision_joins(graph, bits)
             if apart is None:
                 break
-            fixed.update(dict.fromkeys(_makers(graph, apart)))
+            fixed.update(dict.fromkeys(_with_wider_inputs(graph, _makers(graph, apart), bits)))
             continue
         makers = list(dict.fromkeys(maker for name in mixed.inputs for maker in _makers(graph, name)))
         rises = all(maker in possible and fixed.get(maker, "") is not None for maker in makers)
-        for maker in makers:
-            fixed[maker] = (fixed.get(maker) or PrecisionChoice(maker, WITH_OTHERS)) if rises else None
+        if rises:
+            fixed.update({maker: fixed.get(maker) or PrecisionChoice(maker, WITH_OTHERS) for maker in makers})
+        else:
+            fixed.update(dict.fromkeys(_with_wider_inputs(graph, makers, bits)))
     nodes, choices = [], []
     whole = work(graph)
     for node in graph.nodes:
@@ -185,7 +187,7 @@ def require_known(graph: Graph, names: Mapping[str, int]) -> None:
     if unknown:
         wrong = ", ".join(f"'{name}'" for name in unknown)
         meant = did_you_mean(unknown[0], there)
-        raise InputError(f"no layer {wrong} has a precision to choose{meant}; there are: {', '.join(there)}")
+        raise InputError(f"no layer {wrong} has a precision to choose{meant}; there are: {choices(there)}")
 
 
 def _stores(graph: Graph, node: Node) -> bool:
@@ -206,12 +208,10 @@ def _bits(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> dict[st
     bits: dict[str, int] = {}
     for node in graph.nodes:
         operator = ops.get(node.op)
-        if node.name in chosen and not isinstance(operator, CopyOperator):
-            bits[node.name] = 8 if chosen[node.name] is None else 16
-        elif operator.keeps_range and len(graph.shapes[node.name]) == 3:
-            bits[node.name] = max(bits[name] for name in node.inputs)
-        else:
-            bits[node.name] = 8
+        is_finer = chosen.get(node.name) is not None and not isinstance(operator, CopyOperator)
+        # In the range of a map in 16 bits, which has headroom, steps of 8 bits would be coarse.
+        in_input_range = operator.keeps_range and len(graph.shapes[node.name]) == 3
+        bits[node.name] = 16 if is_finer or (in_input_range and any(bits[name] == 16 for name in node.inputs)) else 8
     return bits
 
 
@@ -227,6 +227,16 @@ def _makers(graph: Graph, name: str) -> Iterator[str]:
             yield from _makers(graph, source)
     else:
         yield name
+
+
+def _with_wider_inputs(graph: Graph, layers: Iterable[str], bits: Mapping[str, int]) -> Iterator[str]:
+    """Yield the layers, and those in 16 bits whose range they have, because 8 bits need the range of 8 bits."""
+    for name in layers:
+        yield name
+        node = graph.by_name[name]
+        if ops.get(node.op).keeps_range and node.inputs:
+            makers = [maker for source in node.inputs for maker in _makers(graph, source)]
+            yield from _with_wider_inputs(graph, [maker for maker in makers if bits[maker] == 16], bits)
 
 
 def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[str] | None) -> dict[str, str]:

@@ -57,7 +57,7 @@ class Precision:
         layers: 8 or 16 for single layers by name, which override ``bits``; unknown names are ignored.
         tolerance, budget: limits of the search for further maps in 16 bits; see ``sensitivity.spend``. If neither is
             given and ``bits`` is ``auto``, an eighth more work is spent to reach an error of ``AUTO_TOLERANCE``, or
-            ``AUTO_NUMBERS``.
+            ``AUTO_NUMBERS``, and up to twice the work if the outputs would need a warning.
         numbers: names of the outputs to which ``auto`` applies; None: all. For parts of networks.
     """
 

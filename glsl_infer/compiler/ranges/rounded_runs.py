@@ -16,7 +16,6 @@ import numpy as np
 
 from glsl_infer.compiler.ranges.expected_error import Fold
 from glsl_infer.compiler.ranges.headroom import widened
-from glsl_infer.compiler.ranges.intervals import distinguishable_intervals
 from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.picture import input_values
 from glsl_infer.graph.reference import Inputs
@@ -176,7 +175,6 @@ class Runs:
         as_values: bool = False,
     ) -> None:
         self._graph, self._pictures, self._ranges = graph, pictures, ranges
-        self._ends = distinguishable_intervals(graph)
         self._comparison = OutputComparison(graph, pictures, as_values=as_values)
         self._exact: list[ScoredOutputs] = []
         squares: dict[str, list[Squares]] = {name: [] for name in changes}
@@ -254,6 +252,6 @@ class Runs:
         rounded = node.with_attrs(bits=bits[node.name])
         if node.name in ranges.maps:
             eight, wider = ranges.maps[node.name], ranges.wider[node.name]
-            own = eight if bits[node.name] == 8 else widened(node, wider, self._ends[node.name])
+            own = eight if bits[node.name] == 8 else widened(node, wider)
             rounded = rounded.with_attrs(scales=own.scales, zeros=own.zeros)
         return np.asarray(node.operator.store(rounded, value), value.dtype)

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from glsl_infer.compiler.ranges import precision, varied
 from glsl_infer.compiler.ranges.expected_error import Fold, part_of
 from glsl_infer.compiler.ranges.headroom import widen_ranges
-from glsl_infer.compiler.ranges.intervals import distinguishable_intervals
 from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.picture import input_values, is_picture
 from glsl_infer.graph.reference import Inputs
@@ -104,7 +103,8 @@ def bound_of(errors: Sequence[float], weights: Sequence[float], images: int) -> 
 
     This is the prediction interval of a normal distribution of the errors' logarithms: a few images whose errors differ
     by factors can be followed by one with a far larger error. The deviation is that of the errors above the median,
-    because an image with an unusually small error does not make larger ones likely.
+    because an image with an unusually small error does not make larger ones likely. The bound is at least the error
+    that the remaining share of the measured images reached.
 
     Args:
         errors: errors of the measured images and copies.
@@ -124,7 +124,9 @@ def bound_of(errors: Sequence[float], weights: Sequence[float], images: int) -> 
         (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 6.0,
     )
     t = z + sum(term / (4.0 * freedom) ** power for power, term in enumerate(terms, 1))
-    return math.exp(median + t * deviation * math.sqrt(1.0 + 1.0 / (freedom + 1)))
+    descending = order[::-1]
+    reached = float(sizes[descending][np.searchsorted(np.cumsum(shares[descending]), 1.0 - SHARE - 1e-9)])
+    return math.exp(max(median + t * deviation * math.sqrt(1.0 + 1.0 / (freedom + 1)), reached))
 
 
 @dataclass(frozen=True)
@@ -270,10 +272,6 @@ Store = Callable[[Node, Array], Array]
 class Network(Protocol):
     """A network that can be run with the ranges of a fold, and with a function to store its layers."""
 
-    @property
-    def ends(self) -> Mapping[str, tuple[float, float]]:
-        """Interval of each layer's values distinguished by its readers; see ``intervals``."""
-
     def run(self, image: Inputs, fold: int | None, store: Store) -> dict[str, Array]:
         """Return the outputs by name.
 
@@ -294,7 +292,6 @@ class OnGpu:
 
     def __init__(self, graph: Graph, folds: Sequence[Fold]) -> None:
         self.graph, self._folded = graph, [with_fold(graph, fold) for fold in folds]
-        self.ends = distinguishable_intervals(graph)
 
     def run(self, image: Inputs, fold: int | None, store: Store) -> dict[str, Array]:
         """Return the outputs by name."""
@@ -408,7 +405,7 @@ class Runs:
                     return value  # a copy, or a vector without a scale so far
                 rounded = np.asarray(node.operator.store(node, value), np.float32)
                 if _has_range(node, value):
-                    losses[node.name] = _loss(node, value, rounded, network.ends[node.name])
+                    losses[node.name] = _loss(node, value, rounded)
                 return rounded
 
             return run(sample, stored), losses
@@ -525,13 +522,12 @@ def _ends(node: Node, channels: int) -> tuple[NDArray[np.float64], NDArray[np.fl
     return Range(tuple(node.attrs["scales"]), tuple(node.attrs["zeros"])).ends(channels)
 
 
-def _loss(node: Node, exact: Array, stored: Array, distinguishable: tuple[float, float]) -> tuple[float, float, float]:
+def _loss(node: Node, exact: Array, stored: Array) -> tuple[float, float, float]:
     """Return a map's energy around its mean, and the energies lost by clipping and by rounding."""
     low, high = _ends(node, exact.shape[-1])
     inside = np.clip(exact, low, high)
-    beyond = np.clip(exact, *distinguishable) - np.clip(inside, *distinguishable)
     around = exact - exact.mean(axis=(0, 1)) if exact.shape[0] * exact.shape[1] > 1 else exact
-    return float((around**2).sum()), float((beyond**2).sum()), float(((stored - inside) ** 2).sum())
+    return float((around**2).sum()), float(((exact - inside) ** 2).sum()), float(((stored - inside) ** 2).sum())
 
 
 def _cosine(first: Array, other: Array) -> float:

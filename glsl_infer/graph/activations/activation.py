@@ -80,11 +80,6 @@ class Activation:
         return f"{self.name}({','.join(f'{parameter:.9g}' for parameter in self.parameters)})"
 
     @property
-    def rises(self) -> bool:
-        """Return True for a function that never falls."""
-        return not self.extrema
-
-    @property
     def bounded(self) -> bool:
         """Return True for a function with finite bounds."""
         return bool(np.isfinite(self.low) and np.isfinite(self.high))

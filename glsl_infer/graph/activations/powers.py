@@ -16,10 +16,10 @@ from glsl_infer.graph.activations.clipped import LINEAR
 if TYPE_CHECKING:
     from glsl_infer.graph.node import Array
 
-LEAST = 2.0**-40
+SMALLEST_ARGUMENT = 2.0**-40
 """Smallest argument of logarithms, reciprocals and roots in a denominator. Smaller arguments count as this value."""
 
-MOST = 1e30
+LARGEST_RESULT = 1e30
 """Upper limit of a power, within the range of 32-bit floats."""
 
 LARGEST_POWER, LOWEST_POWER = 8.0, -2.0
@@ -34,15 +34,17 @@ SQUARE = Activation("square", np.square, 0.0, extrema=(0.0,))
 SQRT = Activation("sqrt", lambda x: np.sqrt(np.maximum(x, 0.0)), 0.0)
 """``sqrt(max(x, 0))``."""
 
-RSQRT = Activation("rsqrt", lambda x: 1.0 / np.sqrt(np.maximum(x, LEAST)), 0.0, extrema=(LEAST,))
+RSQRT = Activation(
+    "rsqrt", lambda x: 1.0 / np.sqrt(np.maximum(x, SMALLEST_ARGUMENT)), 0.0, extrema=(SMALLEST_ARGUMENT,)
+)
 """``1 / sqrt(max(x, LEAST))``."""
 
-LOG = Activation("log", lambda x: np.log(np.maximum(x, LEAST)))
+LOG = Activation("log", lambda x: np.log(np.maximum(x, SMALLEST_ARGUMENT)))
 """``log(max(x, LEAST))``, the natural logarithm."""
 
 
 def _reciprocal(x: Array) -> Array:
-    return np.where(x < 0.0, -1.0, 1.0) / np.maximum(np.abs(x), LEAST)
+    return np.where(x < 0.0, -1.0, 1.0) / np.maximum(np.abs(x), SMALLEST_ARGUMENT)
 
 
 RECIPROCAL = Activation("reciprocal", _reciprocal, extrema=(_BEFORE_0, 0.0))
@@ -66,8 +68,8 @@ def power(exponent: float) -> Activation:
     def function(x: Array) -> Array:
         size = np.abs(x) if is_whole else np.maximum(x, 0.0)
         with np.errstate(over="ignore"):
-            y = np.minimum(np.maximum(size, LEAST) ** exponent, MOST)
-        y = np.where(size < LEAST, 0.0, y) if exponent > 0.0 else y
+            y = np.minimum(np.maximum(size, SMALLEST_ARGUMENT) ** exponent, LARGEST_RESULT)
+        y = np.where(size < SMALLEST_ARGUMENT, 0.0, y) if exponent > 0.0 else y
         return np.where(x < 0.0, -y, y) if is_odd else y
 
     flags = {"WHOLE": is_whole, "ODD": is_odd, "NEGATIVE": exponent < 0.0}
@@ -78,7 +80,7 @@ def power(exponent: float) -> Activation:
     else:
         constants["EXPONENT"] = exponent
     extrema: tuple[float, ...] = (0.0,) if is_whole and not is_odd else ()
-    extrema = (LEAST,) if exponent < 0.0 and not is_whole else extrema
+    extrema = (SMALLEST_ARGUMENT,) if exponent < 0.0 and not is_whole else extrema
     return Activation(
         "power", function, -INFINITY if is_odd else 0.0, parameters=(exponent,), extrema=extrema, constants=constants
     )

@@ -19,6 +19,7 @@ from glsl_infer.graph.activations import activation
 from glsl_infer.importers.core import moves
 from glsl_infer.importers.core.convolutions import PLAIN
 from glsl_infer.ops.channel_gather import ZERO
+from glsl_infer.ops.constant_map import constant_map
 from glsl_infer.ops.resample import MOST_TAPS, rounded
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
@@ -240,6 +241,63 @@ def concatenated(name: str, sources: Sequence[str], shapes: Sequence[Shape], axi
     if rank == 3 and few:
         return moves.concatenated(name, sources, shapes, axis)
     return [Node(name, "tensor_concat", tuple(sources), {"axis": axis})]
+
+
+def concatenated_with(
+    name: str, sources: Sequence[str], shapes: Sequence[Shape], values: Sequence[Array | None], axis: int
+) -> list[Node]:
+    """Return tensors and constants concatenated along an axis, such as a class token or coordinates of pixels.
+
+    Args:
+        name: of the first node.
+        sources: names of the tensors.
+        shapes: their shapes.
+        values: the constants in the order of the operands, with None for each tensor.
+        axis: the axis.
+
+    Raises:
+        ModelError: a constant is between tensors that are not maps, or is not finite.
+    """
+    size = [*shapes[0][:axis], 0, *shapes[0][axis + 1 :]]
+    constants = [
+        None if value is None else np.asarray(value, np.float32).reshape(*size[:axis], -1, *size[axis + 1 :])
+        for value in values
+    ]
+    if not all(value is None or np.isfinite(value).all() for value in constants):
+        raise ModelError.layer(name, "a constant that is not finite", "give finite numbers")
+    nodes: list[Node] = []
+    if in_textures(*shapes):
+        names, all_shapes, tensors = list[str](), list[Shape](), iter(zip(sources, shapes))
+        for value in constants:
+            if value is None:
+                source, shape = next(tensors)
+            else:
+                source, shape = f"{name}-{len(nodes) + 1}" if nodes else name, value.shape
+                nodes.append(constant_map(source, value.reshape((1,) * (3 - len(size)) + shape)))
+                if len(size) == 1:
+                    nodes.append(Node(f"{source}-vector", "reshape", (source,), {"shape": shape}))
+                source = nodes[-1].name
+            names.append(source)
+            all_shapes.append(shape)
+        return [*nodes, *concatenated(f"{name}-all", names, all_shapes, axis)]
+    computed = [index for index, value in enumerate(constants) if value is None]
+    if computed != list(range(computed[0], computed[0] + len(computed))):
+        raise ModelError.layer(name, "a constant between tensors", "put constants before or after them")
+    # The tensors are padded with zeros, and the constants are added in the padding.
+    ends = [
+        np.concatenate([np.zeros(size, np.float32), *(value for value in part if value is not None)], axis)
+        for part in (constants[: computed[0]], constants[computed[-1] + 1 :])
+    ]
+    nodes = concatenated(name, sources, shapes, axis) if len(sources) > 1 else []
+    source, own = (nodes[-1].name, f"{name}-padded") if nodes else (sources[0], name)
+    around = [(0, 0)] * len(size)
+    around[axis] = (ends[0].shape[axis], ends[1].shape[axis])
+    nodes += padded(own, source, (*size[:axis], sum(shape[axis] for shape in shapes), *size[axis + 1 :]), around)
+    middle = np.zeros((*size[:axis], sum(shape[axis] for shape in shapes), *size[axis + 1 :]), np.float32)
+    plus = {"constant": np.concatenate([ends[0], middle, ends[1]], axis)}
+    if plus["constant"].any():
+        nodes.append(Node(f"{name}-constants", "tensor_binary", (nodes[-1].name,), {"operation": "add"}, plus))
+    return nodes
 
 
 def taken(name: str, source: str, shape: Shape, indices: Sequence[int], axis: int) -> list[Node]:

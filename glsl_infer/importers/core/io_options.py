@@ -16,7 +16,7 @@ from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.graph.picture import FITS, PICTURE_CHANNELS, is_picture, with_picture_range
 from glsl_infer.graph.purposes import PURPOSES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
-from glsl_infer.support.near_names import did_you_mean
+from glsl_infer.support.near_names import choices, did_you_mean
 
 Range = tuple[float, float]
 """(value of byte 0, value of byte 255) for an image input; (lowest, highest) value for any other input."""
@@ -85,7 +85,8 @@ def with_io_options(graph: Graph, io_options: IoOptions) -> Graph:
     purposes = by_name("--purpose", io_options.purposes, [output.name for output in graph.outputs], [])
     for name, purpose in purposes.items():
         if purpose not in PURPOSES:
-            raise InputError(f"--purpose {name}={purpose}; choose one of {', '.join(PURPOSES)}")
+            meant = did_you_mean(purpose, PURPOSES)
+            raise InputError(f"--purpose {name}={purpose}{meant}; choose one of {', '.join(PURPOSES)}")
     outputs = [replace(output, purpose=purposes.get(output.name, output.purpose)) for output in graph.outputs]
     return Graph(graph.name, graph.nodes, outputs)
 
@@ -148,7 +149,7 @@ def require_name(option: str, kind: str, name: str, names: Collection[str]) -> N
     """Raise an InputError about an option for a name that is not one of ``names``. ``kind`` is, for example, input."""
     if name not in names:
         meant = did_you_mean(name, names)
-        raise InputError(f"{option}: the model has no such {kind}{meant}; it has {', '.join(names)}")
+        raise InputError(f"{option}: the model has no such {kind}{meant}; it has {choices(names)}")
 
 
 def require_inputs(sizes: Iterable[str], names: Sequence[str]) -> None:
@@ -187,8 +188,8 @@ def _with_fit(node: Node, fit: str | None) -> Node:
         return replace(node, attrs=numbers_map(node.attrs["shape"]))
     fits = [choice for choice in FITS if fit in (choice, choice.partition("/")[0])]
     if not fits:
-        choices = ", ".join(choice.partition("/")[0] for choice in FITS)
-        raise InputError(f"--fit {node.name}={fit}; choose one of {choices}, {NO_PICTURE}")
+        words = [*(choice.partition("/")[0] for choice in FITS), NO_PICTURE]
+        raise InputError(f"--fit {node.name}={fit}{did_you_mean(fit, words)}; choose one of {', '.join(words)}")
     return replace(node, attrs={"shape": node.attrs["shape"], "fit": fits[0]})
 
 

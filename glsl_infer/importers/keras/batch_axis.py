@@ -23,21 +23,16 @@ from glsl_infer.importers.keras.call import Call, is_tensor
 from glsl_infer.importers.keras.geometry import order_of
 from glsl_infer.importers.keras.tensor_places import MOVES, cut, placed
 
-
-def _axes_of(axis: Any) -> Any:
-    """Return an option for one axis or several as NumPy takes it."""
-    return tuple(axis) if isinstance(axis, (list, tuple)) else axis
-
-
 BatchAxes = tuple[int, ...]
 """The batch axis of each input."""
 
-LAST_AXIS = frozenset({"Dense", "LayerNormalization", "Softmax", "LogSoftmax"})
+ALONG_LAST_AXIS = frozenset({"Dense", "LayerNormalization", "Softmax", "LogSoftmax"})
 """Layers and operations along the last axis by default."""
 
-TWO_LAST = frozenset({"Matmul"})
+ALONG_LAST_TWO_AXES = frozenset({"Matmul"})
+"""Operations along the last two axes."""
 
-EACH = frozenset(
+ELEMENTWISE = frozenset(
     {
         *("Abs", "Absolute", "Add", "Activation", "Cast", "Clip", "Divide", "Dropout", "ELU", "Elu", "Exp", "GELU"),
         *("Gelu", "HardSigmoid", "HardSilu", "Identity", "LeakyReLU", "LeakyRelu", "Log", "Maximum", "Minimum"),
@@ -47,9 +42,37 @@ EACH = frozenset(
 )
 """Elementwise layers and operations, for any order of axes."""
 
+_RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "ExpandDims"})
+"""Layers and operations that keep the order of values."""
 
-def moves(operation: Any, rank: int, batch_axes: BatchAxes) -> bool:
-    """Return whether the batch of a call's tensors is not the first axis, before or after the call."""
+_TRANSPOSITIONS = frozenset({"Permute", "Transpose"})
+"""Layers and operations that exchange axes."""
+
+MOST_ROWS = 2048
+"""Largest number of rows for parts below each other: the texture height that every driver supports."""
+
+Indices = NDArray[np.int64]
+"""A tensor whose values are their own positions before an operation, to follow its reordering."""
+
+
+def _axes_of(axis: Any) -> Any:
+    """Return an option for one axis or several as NumPy takes it."""
+    return tuple(axis) if isinstance(axis, (list, tuple)) else axis
+
+
+_REORDERINGS: Mapping[str, Callable[[Call, Indices], Indices]] = {
+    "ExpandDims": lambda call, indices: np.expand_dims(indices, _axes_of(call.layer.axis)),
+    "GetItem": lambda call, indices: indices[geometry.index_of(call)],
+    "Split": MOVES["Split"],
+    "Squeeze": lambda call, indices: np.squeeze(indices, _axes_of(call.layer.axis)),
+    "Take": MOVES["Take"],
+    "Unstack": MOVES["Unstack"],
+}
+"""Operations that only reorder values, applied to indices with the batch at any axis, by class name."""
+
+
+def moves_batch(operation: Any, rank: int, batch_axes: BatchAxes) -> bool:
+    """Return whether the batch is not the first axis of a tensor that a call reads or returns."""
     order = order_of(operation, rank) if len(batch_axes) == 1 else None
     return any(batch_axes) or (order is not None and order[0] != 0)
 
@@ -59,7 +82,7 @@ def without_batch(shape: Sequence[int | None], batch_axis: int) -> tuple[int | N
     return (*shape[:batch_axis], *shape[batch_axis + 1 :])
 
 
-def _axis(call: Call) -> Any:
+def _axis_option(call: Call) -> Any:
     axis = getattr(call.layer, "axis", -1)
     return axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
 
@@ -72,9 +95,9 @@ def axis_after(call: Call, batch_axes: BatchAxes) -> int:
     """
     kind, rank, batch_axis = type(call.layer).__name__, len(call.shapes[0]) + 1, batch_axes[0]
     alike = all(other == batch_axis for other in batch_axes) and len({len(shape) for shape in call.shapes}) == 1
-    leading = rank - (1 if kind in LAST_AXIS else 2 if kind in TWO_LAST else 0)
-    supported = kind in EACH or (
-        kind in LAST_AXIS | TWO_LAST and batch_axis < leading and _axis(call) in (-1, rank - 1)
+    leading = rank - (1 if kind in ALONG_LAST_AXIS else 2 if kind in ALONG_LAST_TWO_AXES else 0)
+    supported = kind in ELEMENTWISE or (
+        kind in ALONG_LAST_AXIS | ALONG_LAST_TWO_AXES and batch_axis < leading and _axis_option(call) in (-1, rank - 1)
     )
     constants = [value for value in call.arguments if not hasattr(value, "_keras_history") and np.ndim(value) > 1]
     if alike and supported and not constants:
@@ -85,9 +108,40 @@ def axis_after(call: Call, batch_axes: BatchAxes) -> int:
     )
 
 
-def moved(call: Call, batch_axis: int) -> tuple[list[Node], int] | None:
+def _is_index_of_part(part_of_value: Indices) -> bool:
+    """Return whether each value belongs to the part with its index along the first axis."""
+    expected = np.arange(len(part_of_value)).reshape(-1, *(1,) * (part_of_value.ndim - 1))
+    return bool(np.all(part_of_value == expected))
+
+
+def _reorder_with_batch(
+    call: Call, move: Callable[[Call, Indices], Indices], indices: Indices, batch_axis: int, parts: int
+) -> tuple[Indices, int]:
+    """Return indices after a reordering, and the axis of the parts, which is ``batch_axis`` before it.
+
+    Raises:
+        ModelError: the reordering mixes parts.
+    """
+    try:
+        result = move(call, indices)
+    except (ValueError, TypeError, IndexError) as error:
+        raise call.refused(f"{type(call.layer).__name__}: {error}", "check its inputs") from None
+    part_of_value = result // (indices.size // parts)
+    axes = [
+        axis
+        for axis, size in enumerate(result.shape)
+        if size == parts and _is_index_of_part(np.moveaxis(part_of_value, axis, 0))
+    ]
+    if not axes:
+        raise call.refused(
+            f"{type(call.layer).__name__} across the batch", f"keep the batch, axis {batch_axis}, as it is"
+        )
+    return result, axes[0]
+
+
+def convert_axis_operation(call: Call, batch_axis: int) -> tuple[list[Node], int] | None:
     """Return the nodes of an operation on axes, and the batch axis of its output; None for other operations."""
-    shape, move = call.shapes[0], _ANYWHERE.get(type(call.layer).__name__)
+    shape, move = call.shapes[0], _REORDERINGS.get(type(call.layer).__name__)
     order = order_of(call.layer, len(shape) + 1)
     if order is not None:
         axes = tuple(axis - (axis > batch_axis) for axis in order if axis != batch_axis)
@@ -96,77 +150,45 @@ def moved(call: Call, batch_axis: int) -> tuple[list[Node], int] | None:
         return [call.node("tensor_transpose", {"axes": axes})], order.index(batch_axis)
     if move is None:
         return None
-    twice = np.moveaxis(np.arange(2 * math.prod(shape)).reshape(2, *shape), 0, batch_axis)  # of a batch of two
-    result, after = _followed(call, move, twice, batch_axis, 2)
-    numbers = np.take(result, 0, after)
-    if np.array_equal(numbers.reshape(-1), np.arange(math.prod(shape))):
-        return [call.node("reshape", {"shape": numbers.shape})], after
-    return cut(call, numbers[None]), after
+    batch_of_two = np.moveaxis(np.arange(2 * math.prod(shape)).reshape(2, *shape), 0, batch_axis)
+    result, after = _reorder_with_batch(call, move, batch_of_two, batch_axis, 2)
+    indices = np.take(result, 0, after)
+    if np.array_equal(indices.reshape(-1), np.arange(math.prod(shape))):
+        return [call.node("reshape", {"shape": indices.shape})], after
+    return cut(call, indices[None]), after
 
 
-def _followed(
-    call: Call, move: Callable[[Call, Numbers], Numbers], numbers: Numbers, batch_axis: int, parts: int
-) -> tuple[Numbers, int]:
-    """Return indices after a move, and the axis of the parts, which is ``batch_axis`` before it.
-
-    Raises:
-        ModelError: the move mixes parts.
-    """
-    try:
-        result = move(call, numbers)
-    except (ValueError, TypeError, IndexError) as error:
-        raise call.refused(f"{type(call.layer).__name__}: {error}", "check its inputs") from None
-    part = result // (numbers.size // parts)
-    axes = [axis for axis, size in enumerate(result.shape) if size == parts and _counts(np.moveaxis(part, axis, 0))]
-    if not axes:
-        raise call.refused(
-            f"{type(call.layer).__name__} across the batch", f"keep the batch, axis {batch_axis}, as it is"
-        )
-    return result, axes[0]
-
-
-def as_first(call: Call, batch_axis: int, shape: Sequence[int | None]) -> Call:
+def with_output_shape(call: Call, batch_axis: int, shape: Sequence[int | None]) -> Call:
     """Return the call with the shape of its output without the batch, whose axis is ``batch_axis``."""
     sizes = tuple(size for size in without_batch(shape, batch_axis) if size is not None)
     return replace(call, shape=sizes)
 
 
-MOST_ROWS = 2048
-"""Largest number of rows for parts below each other: the texture height that every driver supports."""
-
-Numbers = NDArray[np.int64]
-
-_RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "ExpandDims"})
-"""Layers and operations that keep the order of values."""
-
-_ORDERS = frozenset({"Permute", "Transpose"})
-
-_LAST_AXIS = LAST_AXIS | {"MultiHeadAttention"}
-
-
-_ANYWHERE: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
-    "ExpandDims": lambda call, numbers: np.expand_dims(numbers, _axes_of(call.layer.axis)),
-    "GetItem": lambda call, numbers: numbers[geometry.index_of(call)],
-    "Split": MOVES["Split"],
-    "Squeeze": lambda call, numbers: np.squeeze(numbers, _axes_of(call.layer.axis)),
-    "Take": MOVES["Take"],
-    "Unstack": MOVES["Unstack"],
-}
-"""Effect of operations on indices whose batch is any axis, by class name."""
-
-
-def changes(operation: Any, before: Sequence[int], after: Sequence[int | None]) -> bool:
+def changes_batch(operation: Any, before: Sequence[int], after: Sequence[int | None]) -> bool:
     """Return whether a reshape changes the batch. The shapes ``before`` and ``after`` exclude it."""
     sizes = [size for size in after if size]
     return type(operation).__name__ == "Reshape" and len(sizes) == len(after) and math.prod(sizes) != math.prod(before)
 
 
-def each_alone(call: Call, parts: Sequence[int]) -> bool:
+def _is_reordering(operation: Any) -> bool:
+    return type(operation).__name__ in _RESHAPES | _TRANSPOSITIONS | MOVES.keys()
+
+
+def _is_independent_of_parts(call: Call) -> bool:
+    """Return whether a call processes every part separately because it works along its last axes only."""
+    kind, last = type(call.layer).__name__, _axis_option(call) == -1
+    supported = ELEMENTWISE | ALONG_LAST_TWO_AXES | {"Einsum"}
+    return kind in supported or (kind in ALONG_LAST_AXIS | {"MultiHeadAttention"} and last)
+
+
+def needs_a_copy_per_part(call: Call, parts: Sequence[int]) -> bool:
     """Return whether a call processes every part separately, by operators without an axis for parts."""
-    return len(call.inputs) == 1 and parts[0] > 1 and not _is_move(call.layer) and not _beside(call)
+    return (
+        len(call.inputs) == 1 and parts[0] > 1 and not _is_reordering(call.layer) and not _is_independent_of_parts(call)
+    )
 
 
-def below_each_other(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
+def stack_parts(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]:
     """Return the nodes of one call for all parts, stored below each other with their padding between them.
 
     A convolution of windows becomes one convolution with one range. The result is [] if the call does not allow this.
@@ -174,43 +196,75 @@ def below_each_other(call: Call, convert: Callable[[Call], list[Node]]) -> list[
     count, *shape = call.shapes[0]
     if len(shape) != 3:
         return []
-    nodes_of_part = convert(replace(call, shapes=(tuple(shape),)))
-    first, (height, width, channels) = nodes_of_part[0], shape
-    top, bottom, left, right = first.attrs.get("padding", (0, 0, 0, 0))
-    (down, across), window = first.attrs.get("strides", (1, 1)), (1, 1)
-    if first.op == "conv2d":
-        steps = first.attrs.get("dilations", (1, 1))
-        window = tuple(step * (taps - 1) + 1 for step, taps in zip(steps, first.weights["kernel"].shape))
-        channels = first.weights["kernel"].shape[3]
-    if first.op not in ("conv2d", "batch_norm", "rescaling") or any(
-        node.op != "activation" for node in nodes_of_part[1:]
-    ):
+    height, width, channels = shape
+    layer, *activations = convert(replace(call, shapes=(tuple(shape),)))
+    if layer.op not in ("conv2d", "batch_norm", "rescaling") or any(node.op != "activation" for node in activations):
         return []
-    tall = -(-(height + top + bottom) // down) * down
-    if count * tall > MOST_ROWS:
+    top, bottom, left, right = layer.attrs.get("padding", (0, 0, 0, 0))
+    row_stride, column_stride = layer.attrs.get("strides", (1, 1))
+    window, filters = (1, 1), channels
+    if layer.op == "conv2d":
+        dilations, kernel = layer.attrs.get("dilations", (1, 1)), layer.weights["kernel"]
+        window = tuple(step * (taps - 1) + 1 for step, taps in zip(dilations, kernel.shape))
+        filters = kernel.shape[3]
+    rows = (height + top + bottom - window[0]) // row_stride + 1
+    columns = (width + left + right - window[1]) // column_stride + 1
+    pitch = -(-(height + top + bottom) // row_stride) * row_stride  # from part to part, a multiple of the stride
+    if count * pitch > MOST_ROWS:
         return []
-    rows, columns = (height + top + bottom - window[0]) // down + 1, (width + left + right - window[1]) // across + 1
-    padding = (0, 0, top, tall - height - top, 0, 0, 0, 0)
-    nodes = [call.node("tensor_pad", {"padding": padding})] if tall > height else []
-    whole = f"{call.name}-whole"
-    reads = (call.name,) if nodes else call.inputs
-    nodes.append(Node(whole if nodes else call.name, "reshape", reads, {"shape": (count * tall, width, shape[2])}))
-    before = nodes[-1].name
-    for number, node in enumerate(nodes_of_part):
-        attrs = dict(node.attrs)
-        if node.op == "conv2d":
-            attrs["padding"] = (0, window[0] - 1, left, right)
-        nodes.append(replace(node, name=f"{call.name}-all-{number}", inputs=(before,), attrs=attrs))
-        before = nodes[-1].name
-    parted = {"shape": (count, tall // down, columns, channels)}
-    nodes.append(Node(f"{call.name}-parts", "tensor_reshape", (before,), parted))
-    if tall // down == rows:
-        return nodes
-    cut = {"begin": (0, 0, 0, 0), "size": (count, rows, columns, channels), "strides": (1, 1, 1, 1)}
-    return [*nodes, Node(f"{call.name}-cut", "tensor_slice", (nodes[-1].name,), cut)]
+
+    nodes = []
+    if pitch > height:
+        nodes.append(call.node("tensor_pad", {"padding": (0, 0, top, pitch - height - top, 0, 0, 0, 0)}))
+    name, inputs = (f"{call.name}-whole", (call.name,)) if nodes else (call.name, call.inputs)
+    nodes.append(Node(name, "reshape", inputs, {"shape": (count * pitch, width, channels)}))
+    for index, node in enumerate((layer, *activations)):
+        attrs = {**node.attrs, "padding": (0, window[0] - 1, left, right)} if node.op == "conv2d" else dict(node.attrs)
+        nodes.append(replace(node, name=f"{call.name}-all-{index}", inputs=(nodes[-1].name,), attrs=attrs))
+    shape_with_parts = {"shape": (count, pitch // row_stride, columns, filters)}
+    nodes.append(Node(f"{call.name}-parts", "tensor_reshape", (nodes[-1].name,), shape_with_parts))
+    if pitch // row_stride > rows:
+        window_of_parts = {"begin": (0, 0, 0, 0), "size": (count, rows, columns, filters), "strides": (1, 1, 1, 1)}
+        nodes.append(Node(f"{call.name}-cut", "tensor_slice", (nodes[-1].name,), window_of_parts))
+    return nodes
 
 
-def converted(call: Call, parts: Sequence[int], convert: Callable[[Call], list[Node]]) -> tuple[list[Node], int]:
+def _reorder_parts(call: Call, indices: Indices) -> Indices:
+    """Return indices after a reordering. The first axis of the indices is the axis of parts."""
+    kind, parts = type(call.layer).__name__, len(indices)
+    if kind in _RESHAPES:
+        if indices.size % math.prod(call.shape):
+            raise call.refused(
+                f"a reshape to {tuple(call.shape)} and another batch", "leave whole parts of images in it"
+            )
+        return indices.reshape(-1, *call.shape)
+    order = geometry.order_of(call.layer, indices.ndim)
+    result: Indices
+    if order is not None:
+        result = indices.transpose(order)
+        first = order[0] == 0
+    else:
+        result = MOVES[kind](call, indices)
+        first = len(result) == parts and _is_index_of_part(result // (indices.size // parts))
+    if not first:
+        raise call.refused("a change of the batch", "keep the batch as it is, the first axis")
+    return result
+
+
+def _einsum(call: Call) -> list[Node]:
+    """Convert an einsum of tensors. The letter of the batch becomes that of the axis of parts."""
+    equation = str(call.layer.subscripts).replace(" ", "")
+    terms, arrow, result = equation.partition("->")
+    values = call.operands
+    begins = {term[:1] for term in (*terms.split(","), result)}
+    if "." in equation or not arrow or len(begins) != 1 or not all(map(is_tensor, values)):
+        raise call.refused(f"the einsum '{equation}'", "let every tensor and the result begin with the batch")
+    return [call.node("einsum", {"equation": equation})]
+
+
+def convert_with_parts(
+    call: Call, parts: Sequence[int], convert: Callable[[Call], list[Node]]
+) -> tuple[list[Node], int]:
     """Return the nodes of a call with several parts of each image in or out, and the number of parts of the output.
 
     Args:
@@ -221,11 +275,11 @@ def converted(call: Call, parts: Sequence[int], convert: Callable[[Call], list[N
     Raises:
         ModelError: the call mixes parts.
     """
-    if len(call.inputs) == 1 and _is_move(call.layer):
+    if len(call.inputs) == 1 and _is_reordering(call.layer):
         shape = call.shapes[0] if parts[0] > 1 else (1, *call.shapes[0])
-        numbers = _apply(call, np.arange(math.prod(shape)).reshape(shape))
-        return placed(call, numbers if len(numbers) > 1 else numbers[0]), len(numbers)
-    if len(set(parts)) != 1 or len(set(map(len, call.shapes))) != 1 or not _beside(call):
+        indices = _reorder_parts(call, np.arange(math.prod(shape)).reshape(shape))
+        return placed(call, indices if len(indices) > 1 else indices[0]), len(indices)
+    if len(set(parts)) != 1 or len(set(map(len, call.shapes))) != 1 or not _is_independent_of_parts(call):
         kind = type(call.layer).__name__
         raise call.refused(
             f"{kind} of a batch with {max(parts)} parts of each image",
@@ -237,7 +291,7 @@ def converted(call: Call, parts: Sequence[int], convert: Callable[[Call], list[N
     return convert(longer), parts[0]
 
 
-def elsewhere(
+def convert_with_parts_at_axis(
     call: Call,
     shape: Sequence[int | None],
     batch_axes: Sequence[int],
@@ -246,7 +300,7 @@ def elsewhere(
 ) -> tuple[list[Node], int]:
     """Return the nodes of a call whose batch, with several parts, is not the first axis, and the output's batch axis.
 
-    The axis of parts is the first axis of a node, even if Keras stores it elsewhere, as in
+    The axis of parts is the first axis of a node, even if Keras stores it at another axis, as in
     ``q, k, v = transpose(x, (2, 0, 3, 1, 4))`` of windows.
 
     Args:
@@ -254,74 +308,22 @@ def elsewhere(
         shape: shape of the output, with its batch.
         batch_axes: the batch axis of each input.
         parts: number of parts of each input.
-        convert: as in ``converted``.
+        convert: converter of a call whose shapes begin with the number of parts.
 
     Raises:
         ModelError: the call is not supported for a batch at this axis.
     """
     order = geometry.order_of(call.layer, len(call.shapes[0]))
-    move = _ANYWHERE.get(type(call.layer).__name__)
+    move = _REORDERINGS.get(type(call.layer).__name__)
     if order is None and move is None:
         batch_axis = axis_after(
             replace(call, shapes=tuple(of_parts[1:] for of_parts in call.shapes)), tuple(batch_axes)
         )
-        of_part = as_first(call, batch_axis, shape)
+        of_part = with_output_shape(call, batch_axis, shape)
         return convert(replace(of_part, shape=(parts, *of_part.shape))), batch_axis
-    numbers = np.moveaxis(np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0]), 0, batch_axes[0])
+    indices = np.moveaxis(np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0]), 0, batch_axes[0])
     if order is not None:
-        move = lambda call, numbers: numbers.transpose(order)  # noqa: E731
+        move = lambda call, indices: indices.transpose(order)  # noqa: E731
     assert move is not None
-    result, after = _followed(call, move, numbers, batch_axes[0], parts)
+    result, after = _reorder_with_batch(call, move, indices, batch_axes[0], parts)
     return placed(call, np.moveaxis(result, after, 0)), after
-
-
-def _counts(part: Numbers) -> bool:
-    return bool(np.all(part == _counted(len(part), part.ndim)))
-
-
-def _is_move(operation: Any) -> bool:
-    return type(operation).__name__ in _RESHAPES | _ORDERS | MOVES.keys()
-
-
-def _apply(call: Call, numbers: Numbers) -> Numbers:
-    """Return indices after a move. The first axis of the indices is the axis of parts."""
-    kind, parts = type(call.layer).__name__, len(numbers)
-    if kind in _RESHAPES:
-        if numbers.size % math.prod(call.shape):
-            raise call.refused(
-                f"a reshape to {tuple(call.shape)} and another batch", "leave whole parts of images in it"
-            )
-        return numbers.reshape(-1, *call.shape)
-    order = geometry.order_of(call.layer, numbers.ndim)
-    result: Numbers
-    if order is not None:
-        result = numbers.transpose(order)
-        first = order[0] == 0
-    else:
-        result = MOVES[kind](call, numbers)
-        first = len(result) == parts and _counts(result // (numbers.size // parts))
-    if not first:
-        raise call.refused("a change of the batch", "keep the batch as it is, the first axis")
-    return result
-
-
-def _counted(parts: int, rank: int) -> Numbers:
-    return np.arange(parts).reshape(-1, *(1,) * (rank - 1))
-
-
-def _beside(call: Call) -> bool:
-    """Return whether a call processes every part separately because it works along its last axes only."""
-    kind, last = type(call.layer).__name__, _axis(call) == -1
-    supported = EACH | TWO_LAST | {"Einsum"}
-    return kind in supported or (kind in _LAST_AXIS and last)
-
-
-def _einsum(call: Call) -> list[Node]:
-    """Convert an einsum of tensors. The letter of the batch becomes that of the axis of parts."""
-    equation = str(call.layer.subscripts).replace(" ", "")
-    terms, arrow, result = equation.partition("->")
-    values = call.arguments[0] if isinstance(call.arguments[0], (list, tuple)) else call.arguments
-    begins = {term[:1] for term in (*terms.split(","), result)}
-    if "." in equation or not arrow or len(begins) != 1 or not all(map(is_tensor, values)):
-        raise call.refused(f"the einsum '{equation}'", "let every tensor and the result begin with the batch")
-    return [call.node("einsum", {"equation": equation})]

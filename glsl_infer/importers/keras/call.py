@@ -45,6 +45,12 @@ class Call:
         """Return the node for the call."""
         return Node(self.name, op, self.inputs, attrs or {}, weights)
 
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """The operands of an operation on tensors and constants: its arguments, or the list that is its first."""
+        first = self.arguments[0] if self.arguments else None
+        return tuple(first) if isinstance(first, (list, tuple)) else self.arguments
+
     def axis(self, axis: Any) -> int:
         """Return an axis of the first input from Keras' count, in which the batch is axis 0."""
         rank = len(self.shapes[0])

@@ -25,9 +25,7 @@ def binary(operation: str) -> Converter:
     """Return the converter of an operation on tensors from left to right, or on a tensor and a constant."""
 
     def convert(call: Call) -> list[Node]:
-        values = call.arguments
-        if values and isinstance(values[0], (list, tuple)):
-            values = tuple(values[0])
+        values = call.operands
         constants = [value for value in values if not is_tensor(value)]
         count = len(values) if len(call.inputs) == 1 else 1  # an operation on a tensor and itself
         if not constants and len(call.inputs) * count > 1:
@@ -46,11 +44,11 @@ def binary(operation: str) -> Converter:
 
 
 def average(call: Call) -> list[Node]:
-    """Convert a mean of several tensors: their sum divided by the number of tensors."""
+    """Convert a mean of several tensors, or of a tensor and a constant: their sum divided by their number."""
     chain = chain_of(call)
     chain.extend(binary("add")(call))
     chain.shape = np.broadcast_shapes(*call.shapes)
-    return by(chain, "multiply", 1.0 / len(call.inputs))
+    return by(chain, "multiply", 1.0 / len(call.operands))
 
 
 def by(chain: Chain, operation: str, number: Any) -> list[Node]:

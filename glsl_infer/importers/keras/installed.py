@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, MissingExtraError, pip_install
 from glsl_infer.support import llvm_clash
+from glsl_infer.support.memory import no_collection
 
 
 @contextmanager
@@ -42,6 +46,7 @@ OLDEST = (3, 9)
 """The first version in which a config cannot name a function of any module."""
 
 
+@cache
 def keras() -> Any:
     """Import Keras and the engine's layers without start-up messages. The default backend is TensorFlow.
 
@@ -54,7 +59,7 @@ def keras() -> Any:
     if not llvm_clash.tensorflow_loaded() and llvm_clash.mesa_llvm_loaded() and backend == "tensorflow":
         raise InputError(llvm_clash.ADVICE)
     try:
-        with stderr_silenced():
+        with stderr_silenced(), no_collection():
             import keras as installed
 
             from glsl_infer.importers.keras import layers, tensorflow_calls  # noqa: F401
@@ -67,6 +72,7 @@ def keras() -> Any:
         raise MissingExtraError.of(
             f"Keras with TensorFlow or another backend ({error})", "tensorflow", "reading a Keras model"
         ) from None
+    atexit.register(gc.freeze)  # the interpreter's last collections would visit 600,000 objects: 1.2 s of CPU time
     require_version(str(installed.__version__))
     return installed
 

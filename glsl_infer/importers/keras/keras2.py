@@ -18,6 +18,16 @@ from glsl_infer.importers.keras.installed import keras
 Config = dict[str, Any]
 
 _MODELS = {"Functional": "Functional", "Model": "Functional", "Sequential": "Sequential"}
+_MODULES = {
+    "Functional": "keras.src.models.functional",
+    "LayerScale": "keras.src.applications.convnext",
+    "Sequential": "keras",
+}
+"""Modules of classes outside ``keras.layers``."""
+
+_OF_LAYER_SCALE = {"init_values", "projection_dim"}
+"""Options of the layer of Keras' ConvNeXt, which is registered like a layer of the user."""
+
 _RENAMED = {"SyncBatchNormalization": "BatchNormalization"}
 _VERSIONED = re.compile(r"V[12]$")
 """Suffix of classes that TensorFlow registered for each of its own versions, such as ``BatchNormalizationV1``."""
@@ -94,6 +104,9 @@ def _layer(entry: Config) -> Config:
         return _called(name, "thresholded_relu", {"theta": settings.get("theta", 1.0)})
     if kind == "RandomCrop":  # at inference it crops the middle
         kind, settings = "Resizing", {**settings, "crop_to_aspect_ratio": True, "seed": None}
+    if kind.rpartition(">")[2] == "LayerScale" and settings.keys() >= _OF_LAYER_SCALE:
+        kind, settings = "LayerScale", {option: settings[option] for option in _OF_LAYER_SCALE}
+        return {**_object(kind, {"name": name, **settings}), "build_config": {}}
     keras3_kind = _keras3_class(kind)
     if keras3_kind is None or kind in RUN_OTHERS:
         return _own(entry, settings)
@@ -101,8 +114,12 @@ def _layer(entry: Config) -> Config:
 
 
 def _object(kind: str, settings: Config) -> Config:
-    module = {"Functional": "keras.src.models.functional", "Sequential": "keras"}.get(kind, "keras.layers")
-    return {"module": module, "class_name": kind, "config": settings, "registered_name": None}
+    return {
+        "module": _MODULES.get(kind, "keras.layers"),
+        "class_name": kind,
+        "config": settings,
+        "registered_name": None,
+    }
 
 
 def _own(entry: Config, settings: Config) -> Config:

@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import sigmoids
 from glsl_infer.importers.core import emit, moves
-from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
 
 
 def _channels(call: Call, order: Sequence[int]) -> list[Node]:
@@ -42,8 +42,14 @@ def roll(call: Call) -> list[Node]:
 
 
 def concatenate(call: Call) -> list[Node]:
-    """Convert a concatenation."""
-    return emit.concatenated(call.name, call.inputs, call.shapes, call.axis(call.layer.axis))
+    """Convert a concatenation of tensors, or of tensors and constants."""
+    axis = call.axis(call.layer.axis)
+    constants = [None if is_tensor(value) else array(value) for value in call.operands]
+    if all(value is None for value in constants):
+        return emit.concatenated(call.name, call.inputs, call.shapes, axis)
+    if any(value is not None and value.shape[0] != 1 for value in constants):
+        raise call.refused("a constant with a batch", "give constants for one image")
+    return emit.concatenated_with(call.name, call.inputs, call.shapes, constants, axis)
 
 
 def glu(call: Call) -> list[Node]:

@@ -49,6 +49,8 @@ def _matrix(value: Any) -> NDArray[np.float32]:
 
 def dot(call: Call) -> list[Node]:
     """Convert a Dot layer."""
+    if len(call.shapes) != 2:
+        raise call.refused("a dot product with a constant", "give it two tensors, or use keras.ops.matmul")
     layer, (a, b) = call.layer, call.shapes
     axes = (layer.axes, layer.axes) if isinstance(layer.axes, int) else tuple(layer.axes)
     if 0 in axes:
@@ -57,7 +59,7 @@ def dot(call: Call) -> list[Node]:
     i, j = (axis % (len(shape) + 1) - 1 for axis, shape in zip(axes, (a, b)))
     right = right.replace(right[j], left[i])
     result = left.replace(left[i], "") + right.replace(left[i], "")
-    nodes, names = list[Node](), [*call.inputs, *call.inputs][:2]
+    nodes, names = list[Node](), list(call.inputs)
     for index, over in enumerate((i, j) if layer.normalize else ()):
         nodes += unit(f"{call.name}-right" if index else call.name, names[index], (over,), 1e-12)
         names[index] = nodes[-1].name
@@ -84,7 +86,7 @@ def einsum(call: Call) -> list[Node]:
     equation = str(call.layer.subscripts).replace(" ", "")
     terms, arrow, result = equation.partition("->")
     batch = result[:1]
-    values = call.arguments[0] if isinstance(call.arguments[0], (list, tuple)) else call.arguments
+    values = call.operands
     of_tensors = [term for term, value in zip(terms.split(","), values) if is_tensor(value)]
     if "." in equation or not arrow or len(call.inputs) != len(of_tensors):
         raise call.refused(f"the einsum '{equation}'", "give it letters for all axes, and '->'")
@@ -205,7 +207,7 @@ def _refusal(call: Call) -> ModelError:
 
 def _constant_matrix(call: Call) -> NDArray[np.float32]:
     """Return the constant as (channels, outputs)."""
-    values = list(call.arguments[0] if isinstance(call.arguments[0], (list, tuple)) else call.arguments)
+    values = list(call.operands)
     if len(values) != 2 or not is_tensor(values[0]) or is_tensor(values[1]):
         raise _refusal(call)
     constant = array(values[1])

@@ -63,7 +63,9 @@ def _is_tensor(value: Any) -> bool:
 
 def _first_of_two(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def apply(x: Any, y: Any) -> Any:
-        return operation(_constant(x), _constant(y))
+        result = operation(_constant(x), _constant(y))
+        of_sizes = all(isinstance(value, (int, float, list)) for value in (x, y))
+        return np.asarray(result).tolist() if of_sizes else result
 
     return apply
 
@@ -90,9 +92,24 @@ def _axes(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
 
-def _sizes(shape: Any) -> tuple[int, ...]:
-    """Return the target shape of a reshape, with -1 for the batch, whose size is open."""
-    return tuple(-1 if size is None else int(size) for size in shape)
+def _reshape(tensor: Any, shape: Any) -> Any:
+    """Reshape. If the target has the batch, whose size is open, and a -1, the latter is computed."""
+    sizes = [-1 if size is None else int(size) for size in shape]
+    if sizes[0] == -1 and -1 in sizes[1:]:
+        known = math.prod(size for size in sizes[1:] if size != -1)
+        sizes[sizes.index(-1, 1)] = math.prod(tensor.shape[1:]) // max(known, 1)
+    return ops.reshape(tensor, tuple(sizes))
+
+
+def _of_one_image(sizes: Any) -> tuple[int, ...]:
+    """Return sizes with a batch of 1, whose size is open, for a constant that is repeated for each image."""
+    return tuple(1 if size is None else int(size) for size in sizes)
+
+
+def _concat(values: Any, axis: int) -> Any:
+    if any(map(_is_tensor, values)):
+        return ops.concatenate([_constant(value) for value in values], axis)
+    return [size for part in values for size in part]  # parts of a shape
 
 
 def _getitem(value: Any, slice_spec: Any) -> Any:
@@ -132,9 +149,19 @@ def _resize(
     align_corners: bool = False,
     half_pixel_centers: bool = True,
 ) -> Any:
-    if preserve_aspect_ratio or align_corners or not half_pixel_centers:
-        raise ValueError("a resize that keeps the shape of images, or aligns corners")
-    return ops.image.resize(images, tuple(size), interpolation=method, antialias=antialias)
+    size = tuple(map(int, size))
+    whole_steps = all(new % old == 0 for new, old in zip(size, images.shape[1:3]) if old)
+    same = half_pixel_centers or (method == "nearest" and whole_steps)
+    if preserve_aspect_ratio or align_corners or not same:
+        raise ValueError("a resize that keeps the shape of images, aligns corners, or starts at the corners of pixels")
+    return ops.image.resize(images, size, interpolation=method, antialias=antialias)
+
+
+def _resize_v1(method: str) -> Callable[..., Any]:
+    def apply(images: Any, size: Any, half_pixel_centers: bool = False, **options: Any) -> Any:
+        return _resize(images, size, method, half_pixel_centers=half_pixel_centers, **options)
+
+    return apply
 
 
 def _matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, **_: Any) -> Any:
@@ -173,12 +200,31 @@ def _window(value: Any) -> Any:
     return (int(sides[0]), int(sides[-1]))
 
 
-def _convolution(
-    input: Any, filters: Any, strides: Any = 1, padding: Any = "VALID", dilations: Any = 1, **_: Any
-) -> Any:
-    if not isinstance(padding, str):
-        raise ValueError("a convolution with padding in pixels")
-    return ops.conv(input, _constant(filters), _window(strides), padding.lower(), dilation_rate=_window(dilations or 1))
+def _convolution(operation: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(
+        input: Any,
+        filters: Any = None,
+        strides: Any = 1,
+        padding: Any = "VALID",
+        dilations: Any = None,
+        filter: Any = None,
+        rate: Any = None,
+        **_: Any,
+    ) -> Any:
+        if not isinstance(padding, str):
+            raise ValueError("a convolution with padding in pixels")
+        kernel = _constant(filters if filter is None else filter)
+        spread = _window(dilations or rate or 1)
+        return operation(input, kernel, _window(strides), padding.lower(), dilation_rate=spread)
+
+    return apply
+
+
+def _transposed(input: Any, filters: Any, output_shape: Any, strides: Any, padding: str = "SAME", **_: Any) -> Any:
+    result = ops.conv_transpose(input, _constant(filters), _window(strides), padding.lower())
+    if tuple(output_shape)[1:] != tuple(result.shape[1:]):
+        raise ValueError(f"a transposed convolution to {tuple(output_shape)[1:]}")
+    return result
 
 
 def _where(condition: Any, x: Any = None, y: Any = None, **_: Any) -> Any:
@@ -193,6 +239,22 @@ def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any =
     return ops.norm(tensor, None if ord == "euclidean" else ord, _axes(axis), bool(keepdims))
 
 
+def _part(input_: Any, begin: Any, size: Any, **_: Any) -> Any:
+    ends = [None if length == -1 else first + length for first, length in zip(begin, size)]
+    return input_[(slice(None), *map(slice, begin[1:], ends[1:]))]
+
+
+def _standardized(image: Any) -> Any:
+    centred = image - ops.mean(image, (1, 2, 3), keepdims=True)
+    deviation = ops.sqrt(ops.mean(ops.square(centred), (1, 2, 3), keepdims=True))
+    return centred / ops.maximum(deviation, math.prod(image.shape[1:]) ** -0.5)
+
+
+def _contrast(images: Any, contrast_factor: Any) -> Any:
+    mean = ops.mean(images, (1, 2), keepdims=True)
+    return (images - mean) * contrast_factor + mean
+
+
 def _stack(values: Any, axis: int = 0) -> Any:
     return ops.stack(values, axis) if any(map(_is_tensor, values)) else list(values)
 
@@ -205,7 +267,7 @@ def _product(input_tensor: Any, axis: Any = None, keepdims: bool = False, **_: A
 
 _OF_ONE_TENSOR = """
 ceil cos cosh elu erf exp expm1 floor log log1p log_sigmoid logical_not negative ones_like reciprocal relu
-relu6 round rsqrt selu sigmoid sign silu sin sinh softplus softsign sqrt square tan tanh zeros_like
+relu6 round rsqrt selu sigmoid sign sin sinh softplus softsign sqrt square tan tanh zeros_like
 """
 """Functions of one tensor with the same names in ``tf`` and in ``keras.ops``."""
 
@@ -223,7 +285,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "divide": _first_of_two(ops.true_divide),
     "divide_no_nan": _first_of_two(lambda x, y: ops.where(ops.equal(y, 0.0), 0.0, x / y)),
     "floormod": _first_of_two(ops.mod),
-    "floordiv": _first_of_two(ops.floor_divide),
+    **dict.fromkeys(("floordiv", "floor_div"), _first_of_two(ops.floor_divide)),
     "pow": _first_of_two(ops.power),
     "squared_difference": _first_of_two(lambda x, y: ops.square(x - y)),
     "truediv": _first_of_two(ops.true_divide),
@@ -233,7 +295,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "abs": _of_one(ops.absolute),
     "thresholded_relu": lambda x, theta: ops.threshold(x, theta, 0.0),
     "hard_sigmoid": _of_one(lambda x: ops.clip(0.2 * x + 0.5, 0.0, 1.0)),
-    "swish": _of_one(ops.silu),
+    **dict.fromkeys(("silu", "swish"), lambda features, beta=1.0: features * ops.sigmoid(beta * features)),
     "reduce_mean": _reduction(ops.mean),
     "reduce_sum": _reduction(ops.sum),
     "reduce_max": _reduction(ops.max),
@@ -246,13 +308,23 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "reduce_euclidean_norm": _reduction(lambda x, axis, keepdims: ops.norm(x, axis=axis, keepdims=keepdims)),
     "reduce_prod": _product,
     "norm": _norm,
-    "add_n": lambda inputs, **_: sum(inputs[1:], inputs[0]),
+    **dict.fromkeys(("accumulate_n", "add_n"), lambda inputs, **_: sum(inputs[1:], inputs[0])),
+    "multiply_no_nan": _first_of_two(ops.multiply),
+    "crelu": lambda features, axis=-1: ops.relu(ops.concatenate([features, -features], axis)),
+    "adjust_brightness": lambda image, delta: image + delta,
+    "adjust_contrast": _contrast,
+    "per_image_standardization": _standardized,
+    "matrix_transpose": lambda a, **_: ops.swapaxes(a, -1, -2),
+    "one_hot": lambda indices, depth, **_: ops.one_hot(indices, int(depth)),
+    "slice": _part,
     "cumsum": lambda x, axis=0, **_: ops.cumsum(x, axis),
     "top_k": _top_k,
     "where": _where,
     "einsum": lambda equation, *inputs, **_: ops.einsum(equation, *map(_constant, inputs)),
     "tensordot": lambda a, b, axes, **_: ops.tensordot(_constant(a), _constant(b), axes),
-    "conv2d": _convolution,
+    "conv2d": _convolution(ops.conv),
+    "conv2d_transpose": _transposed,
+    "depthwise_conv2d": _convolution(ops.depthwise_conv),
     "argmin": lambda input, axis=None, output_type=None: ops.argmin(input, 0 if axis is None else axis),
     "argmax": lambda input, axis=None, output_type=None: ops.argmax(input, 0 if axis is None else axis),
     "leaky_relu": lambda features, alpha=0.2: ops.leaky_relu(features, alpha),
@@ -262,23 +334,25 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "bias_add": lambda value, bias, **_: ops.add(value, _constant(bias)),
     "l2_normalize": _l2_normalize,
     "batch_normalization": _batch_normalization,
-    "max_pool2d": _pool(ops.max_pool),
-    "avg_pool2d": _pool(ops.average_pool),
+    **dict.fromkeys(("max_pool", "max_pool2d"), _pool(ops.max_pool)),
+    **dict.fromkeys(("avg_pool", "avg_pool2d"), _pool(ops.average_pool)),
     "matmul": _matmul,
     "clip_by_value": lambda t, clip_value_min, clip_value_max: ops.clip(t, clip_value_min, clip_value_max),  # noqa: PLW0108
     "cast": lambda x, dtype: ops.cast(x, dtype) if _is_tensor(x) else x,
     "shape": lambda input, **_: tuple(input.shape),
-    "reshape": lambda tensor, shape: ops.reshape(tensor, _sizes(shape)),
+    "reshape": _reshape,
     "transpose": lambda a, perm=None, **_: ops.transpose(a, perm),
     "expand_dims": lambda input, axis: ops.expand_dims(input, axis),  # noqa: PLW0108
     "squeeze": lambda input, axis=None: ops.squeeze(input, _axes(axis)),
-    "concat": lambda values, axis: ops.concatenate(values, axis),  # noqa: PLW0108
+    "concat": _concat,
     "stack": _stack,
     "unstack": lambda value, num=None, axis=0: ops.unstack(value, num, axis),
     "split": _split,
     "repeat": lambda input, repeats, axis=None, **_: ops.repeat(input, repeats, axis),
     "roll": lambda input, shift, axis: ops.roll(input, shift, axis),  # noqa: PLW0108
-    "broadcast_to": lambda input, shape: ops.broadcast_to(input, tuple(shape)),
+    "broadcast_to": lambda input, shape: ops.broadcast_to(_constant(input), _of_one_image(shape)),
+    "ones": lambda shape, **_: np.ones(_of_one_image(shape), np.float32),
+    "zeros": lambda shape, **_: np.zeros(_of_one_image(shape), np.float32),
     "crop_to_bounding_box": lambda image, offset_height, offset_width, target_height, target_width: image[
         :, offset_height : offset_height + target_height, offset_width : offset_width + target_width
     ],
@@ -287,14 +361,14 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "rgb_to_grayscale": lambda images: ops.sum(
         images * np.asarray([0.2989, 0.587, 0.114], np.float32), axis=-1, keepdims=True
     ),
-    "tile": lambda input, multiples: ops.tile(input, multiples),  # noqa: PLW0108
+    "tile": lambda input, multiples: ops.tile(_constant(input), _of_one_image(multiples)),
     "pad": _pad,
     "reverse": lambda tensor, axis: ops.flip(tensor, _axes(axis)),
     "gather": lambda params, indices, axis=0, **_: ops.take(params, np.asarray(indices), axis),
     "getitem": _getitem,
     "resize": _resize,
-    "resize_bilinear": lambda images, size, **options: _resize(images, size, **options),  # noqa: PLW0108
-    "resize_nearest_neighbor": lambda images, size, **options: _resize(images, size, "nearest", **options),
+    "resize_bilinear": _resize_v1("bilinear"),
+    "resize_nearest_neighbor": _resize_v1("nearest"),
     "depth_to_space": lambda input, block_size, **_: ops.depth_to_space(input, block_size),
     "space_to_depth": lambda input, block_size, **_: ops.space_to_depth(input, block_size),
 }

@@ -135,31 +135,31 @@ class Walk:
         """
         batch_axes = tuple(self._batch.get(name, 0) for name in call.inputs)
         parts = tuple(self._parts.get(name, 1) for name in call.inputs)
-        if max(parts, default=1) > 1 and batch_axis.moves(call.layer, len(call.shapes[0]), batch_axes):
-            nodes, axis = batch_axis.elsewhere(
+        if max(parts, default=1) > 1 and batch_axis.moves_batch(call.layer, len(call.shapes[0]), batch_axes):
+            nodes, axis = batch_axis.convert_with_parts_at_axis(
                 call, tensor.shape, batch_axes, parts[0], lambda call: _converter(call)(call)
             )
             output = self._builder.add(nodes)
             self._parts[output], self._batch[output] = parts[0], axis
             return output
-        larger = len(parts) == 1 and batch_axis.changes(call.layer, call.shapes[0], call.shape)
-        if not any(batch_axes) and batch_axis.each_alone(call, parts):
-            below = batch_axis.below_each_other(call, lambda call: _converter(call)(call))
+        larger = len(parts) == 1 and batch_axis.changes_batch(call.layer, call.shapes[0], call.shape)
+        if not any(batch_axes) and batch_axis.needs_a_copy_per_part(call, parts):
+            below = batch_axis.stack_parts(call, lambda call: _converter(call)(call))
             longer = replace(call, shape=(parts[0], *call.shape))
             output = self._builder.add(below) if below else self._each(longer, call.layer)
             self._parts[output] = parts[0]
             return output
         if not any(batch_axes) and (larger or any(count > 1 for count in parts)):
-            nodes, left = batch_axis.converted(call, parts, lambda call: _converter(call)(call))
+            nodes, left = batch_axis.convert_with_parts(call, parts, lambda call: _converter(call)(call))
             output = self._builder.add(nodes)
             if left > 1:
                 self._parts[output] = left
             return output
-        if batch_axis.moves(call.layer, len(tensor.shape), batch_axes):
-            nodes_and_axis = batch_axis.moved(call, batch_axes[0])
+        if batch_axis.moves_batch(call.layer, len(tensor.shape), batch_axes):
+            nodes_and_axis = batch_axis.convert_axis_operation(call, batch_axes[0])
             if nodes_and_axis is None:
                 axis = batch_axis.axis_after(call, batch_axes)
-                call = batch_axis.as_first(call, axis, tensor.shape)
+                call = batch_axis.with_output_shape(call, axis, tensor.shape)
                 nodes_and_axis = _converter(call)(call), axis
             nodes, axis = nodes_and_axis
             output = self._builder.add(nodes)

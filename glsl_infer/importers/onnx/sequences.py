@@ -43,7 +43,7 @@ def _sequence(call: Call) -> list[View]:
     direction = _DIRECTIONS.get(str(call.attribute("direction", "forward")), "")
     functions = _functions(call)
     if not direction or functions is None:
-        what = f"direction '{attrs.get('direction')}' with {attrs.get('activations')}"
+        what = f"direction '{attrs.get('direction', 'forward')}' with the activations {attrs.get('activations')}"
         raise call.refused(what, f"use {', '.join(_DEFAULT_FUNCTIONS[call.kind])}, the same in both directions")
     if attrs.get("clip") or attrs.get("input_forget") or call.has(_PEEPHOLES):
         raise call.refused("with a clip, input_forget or peepholes", "leave them out")

@@ -32,36 +32,8 @@ def concat(call: Call, axis: int) -> list[Node]:
         raise call.refused(f"of {len(call.inputs)} tensors", f"join at most {MOST_PARTS} of one rank")
     if len(call.inputs) == len(call.constants):
         return call.activated([call.node("tensor_concat", {"axis": axis})])
-    return call.activated(_concat_with_constants(call, axis))
-
-
-def _concat_with_constants(call: Call, axis: int) -> list[Node]:
-    """Return the nodes of a concatenation with constants before or after the tensors, such as a class token.
-
-    The tensors are padded with zeros, and the constants are added in the padding.
-    """
-    axis %= len(call.shapes[0])
-    computed = [index for index, constant in enumerate(call.constants) if constant is None]
-    if computed != list(range(computed[0], computed[0] + len(computed))) or len(computed) != len(call.inputs):
-        raise call.refused("with a constant between tensors", "put constants before or after them")
-    rank = len(call.shapes[0])
-    size = [*call.shapes[0][:axis], 0, *call.shapes[0][axis + 1 :]]
-    margins: list[NDArray[np.float32]] = []
-    for places in (range(computed[0]), range(computed[-1] + 1, len(call.constants))):
-        parts = [np.asarray(call.constants[index], np.float32) for index in places]
-        shaped = [part.reshape(*size[:axis], -1, *size[axis + 1 :]) for part in parts]
-        margins.append(np.concatenate([np.zeros(size, np.float32), *shaped], axis))
-    around = tuple(end.shape[axis] for end in margins)
-    nodes = [call.node("tensor_concat", {"axis": axis})] if len(computed) > 1 else []
-    source, own = (call.name, f"{call.name}-padded") if nodes else (call.inputs[0], call.name)
-    padding = tuple(count for each in range(rank) for count in (around if each == axis else (0, 0)))
-    nodes.append(Node(own, "tensor_pad", (source,), {"padding": padding}))
-    middle = np.zeros((*size[:axis], sum(shape[axis] for shape in call.shapes), *size[axis + 1 :]), np.float32)
-    constants = np.concatenate([margins[0], middle, margins[1]], axis)
-    if constants.any():
-        plus = {"constant": constants}
-        nodes.append(Node(f"{call.name}-constants", "tensor_binary", (own,), {"operation": "add"}, plus))
-    return nodes
+    along = axis % len(call.shapes[0])
+    return call.activated(emit.concatenated_with(call.name, call.inputs, call.shapes, call.constants, along))
 
 
 def _by_matrices(call: Call, weights: NDArray[np.float32], first: bool, transposes: tuple[bool, bool]) -> list[Node]:

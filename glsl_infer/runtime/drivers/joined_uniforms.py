@@ -104,10 +104,10 @@ def _rewritten(text: str, sizes: Mapping[str, int], names: Sequence[str]) -> tup
         names: of the uniforms.
     """
     declared = {} if UNIFORM in text else _declared(text)
-    alone = [name for name in names if name in declared and _has_one_use(text, name)]
-    arrays = [name for name in alone if "[" in declared[name]]
+    joinable = [name for name in names if name in declared and _has_one_use(text, name)]
+    arrays = [name for name in joinable if "[" in declared[name]]
     first = max(arrays, key=sizes.__getitem__, default=None)
-    vectors = sorted((name for name in alone if name not in arrays), key=lambda name: -sizes[name])
+    vectors = sorted((name for name in joinable if name not in arrays), key=lambda name: -sizes[name])
     places, end = dict[str, int](), 0
     for name in [*(name for name in arrays if name == first), *vectors]:
         if end % 4 + min(sizes[name], 4) > 4:

@@ -30,12 +30,13 @@ def is_hidden(folder: str) -> bool:
     return folder.startswith(".") or folder in _COPIES
 
 
-def in_folder(folder: Path, *, also: Sequence[str] = ()) -> list[Path]:
+def in_folder(folder: Path, *, also: Sequence[str] = (), warn: Callable[[str], object] | None = None) -> list[Path]:
     """Return the images in a folder and below it, sorted.
 
     Args:
         folder: can itself be a hidden folder.
         also: suffixes of other files to return.
+        warn: as in ``find``.
     """
     files = []
     for directory, folders, names in os.walk(folder):
@@ -46,7 +47,7 @@ def in_folder(folder: Path, *, also: Sequence[str] = ()) -> list[Path]:
             for path in paths
             if (is_image(path) or (path.suffix.lower() in also and not path.name.startswith("."))) and path.is_file()
         ]
-    return sorted(files)
+    return sorted(files) if warn is None else _decodable(sorted(files), folder, warn)
 
 
 def find(paths: Sequence[Path], *, also: Sequence[str] = (), warn: Callable[[str], object] | None = None) -> list[Path]:
@@ -74,9 +75,7 @@ def find(paths: Sequence[Path], *, also: Sequence[str] = (), warn: Callable[[str
         if not folder:
             images.append(path)
             continue
-        inside = in_folder(path, also=also)
-        if warn is not None:
-            inside = _decodable(inside, path, warn)
+        inside = in_folder(path, also=also, warn=warn)
         if not inside:
             raise ImageError(f"{path}: no images in this folder ({', '.join(sorted(SUFFIXES))})")
         images += inside

@@ -117,7 +117,7 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
         return _to_srgb(_from_array(source), full_image=full_image, alpha=alpha)
     if not isinstance(source, (str, os.PathLike, Image.Image)):
         raise ImageError(f"an image is a path, a Pillow image or an array, not {type(source).__name__}")
-    what = "the Pillow image" if isinstance(source, Image.Image) else str(source)
+    label = "the Pillow image" if isinstance(source, Image.Image) else str(source)
     missing = None if isinstance(source, Image.Image) else missing_decoder(source)
     try:
         with warnings.catch_warnings():
@@ -138,27 +138,27 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
                 fit_into_memory(image, full_image=full_image, least=least)
                 return _to_srgb(image, full_image=full_image, alpha=alpha)
     except FileNotFoundError:
-        raise ImageError(f"{what}: no such file") from None
+        raise ImageError(f"{label}: no such file") from None
     except UnidentifiedImageError:
         if not isinstance(source, Image.Image) and Path(source).stat().st_size == 0:
-            raise ImageError(f"{what}: the file is empty; copy it again") from None
+            raise ImageError(f"{label}: the file is empty; copy it again") from None
         raise ImageError(
-            f"{what}: {missing or 'not an image that Pillow can read; give a JPEG, PNG, WebP, GIF, BMP or TIFF file'}"
+            f"{label}: {missing or 'not an image that Pillow can read; give a JPEG, PNG, WebP, GIF, BMP or TIFF file'}"
         ) from None
     except Image.DecompressionBombError:
         limit = 2 * (Image.MAX_IMAGE_PIXELS or 0) / 1e6
         raise ImageError(
-            f"{what}: too many pixels to decode safely (more than {limit:.0f} million); shrink it first"
+            f"{label}: too many pixels to decode safely (more than {limit:.0f} million); shrink it first"
         ) from None
     except MemoryError:
-        raise ImageError(f"{what}: there is not enough memory to decode it; shrink it first") from None
+        raise ImageError(f"{label}: there is not enough memory to decode it; shrink it first") from None
     except ImageError as error:
-        raise ImageError(f"{what}: {error}") from None
+        raise ImageError(f"{label}: {error}") from None
     except Exception as error:  # Pillow's decoders raise a dozen types; all mean an unusable picture
         if isinstance(error, OSError) and error.strerror:  # the file system, not a decoder
-            raise ImageError(f"{what}: cannot be read ({error.strerror})") from error
+            raise ImageError(f"{label}: cannot be read ({error.strerror})") from error
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ImageError(f"{what}: the image is damaged or cannot be read ({reason}); copy it again") from error
+        raise ImageError(f"{label}: the image is damaged or cannot be read ({reason}); copy it again") from error
 
 
 def _words(arguments: object) -> list[str]:

@@ -131,23 +131,25 @@ def _scaled(rows: Callable[[int, int], Pixels], source: Region, height: int, wid
     return np.asarray(image.resize((width, height), Image.Resampling.BILINEAR)).reshape(height, width, -1)
 
 
-def _average(rows: Callable[[int, int], Pixels], tall: int, wide: int, height: int, width: int) -> Pixels:
-    """Average ``tall`` x ``wide`` pixels to ``height`` x ``width``; an axis of the same length is unchanged.
+def _average(
+    rows: Callable[[int, int], Pixels], source_height: int, source_width: int, height: int, width: int
+) -> Pixels:
+    """Average ``source_height`` x ``source_width`` pixels to ``height`` x ``width``.
 
     It computes bands of about ``_BAND`` pixels, so that the remainder is never in memory twice.
     """
-    if (height, width) == (tall, wide):
-        return np.ascontiguousarray(rows(0, tall))
-    area = (tall if height < tall else 1) * (wide if width < wide else 1)
-    step = max(1, _BAND * height // (tall * wide))
+    if (height, width) == (source_height, source_width):
+        return np.ascontiguousarray(rows(0, source_height))
+    area = (source_height if height < source_height else 1) * (source_width if width < source_width else 1)
+    step = max(1, _BAND * height // (source_height * source_width))
     bands = []
     for begin in range(0, height, step):
         end = min(begin + step, height)
-        total: NDArray[np.integer] = rows(begin * tall // height, -(-end * tall // height))
-        if height < tall:
-            total = _overlap_sums(total, tall, height, range(begin, end))
-        if width < wide:
-            total = _overlap_sums(total.transpose(1, 0, 2), wide, width, range(width)).transpose(1, 0, 2)
+        total: NDArray[np.integer] = rows(begin * source_height // height, -(-end * source_height // height))
+        if height < source_height:
+            total = _overlap_sums(total, source_height, height, range(begin, end))
+        if width < source_width:
+            total = _overlap_sums(total.transpose(1, 0, 2), source_width, width, range(width)).transpose(1, 0, 2)
         bands.append(((2 * total + area) // (2 * area)).astype(np.uint8))
     return np.concatenate(bands)
 

@@ -2,6 +2,6 @@
 
 The rules are those of Ignatov et al., "AI Benchmark: Running Deep Neural Networks on Android Smartphones" (2018).
 
-``tests`` has the table, ``bundles`` builds the bundles, ``timing`` and ``largest`` run them, ``score`` computes the
-score.
+``tests`` has the table, ``bundles`` builds the bundles, ``timing`` and ``largest_image`` run them, ``score`` computes
+the score.
 """

@@ -18,10 +18,10 @@ from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime import program_cache
 from glsl_infer.support.child_process import ROOT, last_line, module_command
 from glsl_infer.support.progress import ProgressCallback
-from glsl_infer.tools.aibench import before
+from glsl_infer.tools.aibench import degraded_input
 from glsl_infer.tools.aibench.tests import Test
 
-PHOTOGRAPH = before.PICTURES / "pineapple007.jpg"
+PHOTOGRAPH = degraded_input.PICTURES / "pineapple007.jpg"
 """Photograph that the page and the app show before and after the network; only a checkout has it."""
 
 QUANTISED = frozenset(("mobilenet-v1",))
@@ -60,7 +60,7 @@ def check_size(bundle: Bundle, test: Test, quick: bool) -> None:
     width, height = size_of(test, quick)
     read = [(entry.width, entry.height) for entry in bundle.manifest.inputs]
     if read != [(width, height)]:
-        sizes = ", ".join(f"{wide}x{high}" for wide, high in read)
+        sizes = ", ".join(f"{entry.width}x{entry.height}" for entry in bundle.manifest.inputs)
         raise RunError(
             f"{bundle.path} reads {sizes}, and the test's images have {width}x{height}: another network; delete it, "
             f"or put {test.network}'s bundle in its place"
@@ -154,7 +154,7 @@ def export_command(test: Test, model: Path, path: Path, work: Path) -> list[str]
     typical.mkdir()
     command = module_command(
         "glsl_infer", "export", model, "-o", path,
-        "--calibrate", before.typical(test, typical),
+        "--calibrate", degraded_input.typical(test, typical),
         f"--input-range={low:g},{high:g}", "--fit", "center-crop", "--verify", "0",
     )  # fmt: skip
     if test.network in QUANTISED:
@@ -170,10 +170,10 @@ def _show(test: Test, path: Path, size: tuple[int, int]) -> None:
     """Write the input image of a shown test next to its bundle, if the photograph exists and the folder is writable."""
     picture = path.with_suffix(".png")
     if test.shown and PHOTOGRAPH.is_file() and not picture.exists() and os.access(path.parent, os.W_OK):
-        before.write(test, PHOTOGRAPH, size, picture)
+        degraded_input.write(test, PHOTOGRAPH, size, picture)
 
 
-def _run(command: list[str], what: str) -> None:
+def _run(command: list[str], subject: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
-        raise RunError(f"{what} cannot be built: {last_line(done.stderr)}")
+        raise RunError(f"{subject} cannot be built: {last_line(done.stderr)}")

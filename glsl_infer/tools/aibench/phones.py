@@ -58,9 +58,11 @@ def _checked(path: Path) -> list[dict[str, str]]:
     except OSError as error:
         raise InputError(f"--phones {path}: {error.strerror}") from None
     except (UnicodeDecodeError, csv.Error):
-        raise InputError(f"--phones {path}: no CSV file in UTF-8; a table program's export is one") from None
+        raise InputError(
+            f"--phones {path}: not a CSV file in UTF-8; export the table as CSV from a spreadsheet"
+        ) from None
     if not rows or tuple(rows[0]) != COLUMNS:
-        raise InputError(f"--phones {path}: the first line is to be {','.join(COLUMNS)}")
+        raise InputError(f"--phones {path}: the first line is wrong; it must be {','.join(COLUMNS)}")
     problems = [
         InputError(f"--phones {path}, line {line}: {wrong}")
         for line, row in enumerate(rows[1:], 2)

@@ -11,10 +11,10 @@ from glsl_infer.tools.benchmark.plots import BLUE, check, figure_of, save
 
 __all__ = ["bars", "check"]
 
-_LEAST = 0.01
+_SHORTEST_BAR = 0.01
 """Smallest visible bar, because a result can be 0."""
 
-_ROOM = 0.2
+_MARGIN = 0.2
 """Share of the width for labels at the ends of the longest bars."""
 
 
@@ -29,7 +29,7 @@ def bars(result: dict[str, Any], path: Path) -> None:
     rows = result["tests"]
     figure = figure_of(8.0, 1.2 + 0.35 * len(rows))
     axes = figure.add_subplot()
-    ratios = [1.0 if "failed" in row else max(ratio(row["test"], _number(row)), _LEAST) for row in rows]
+    ratios = [1.0 if "failed" in row else max(ratio(row["test"], _number(row)), _SHORTEST_BAR) for row in rows]
     axes.barh(range(len(rows)), [ratio - 1.0 for ratio in ratios], left=1.0, color=BLUE, height=0.7)
     for at, (row, row_ratio) in enumerate(zip(rows, ratios)):
         axes.annotate(
@@ -46,7 +46,7 @@ def bars(result: dict[str, Any], path: Path) -> None:
     axes.set_xscale("log")
     everything = [*ratios, *(ratio for each in phone_ratios for ratio in each)]
     low, high = min(0.5, *everything), max(2.0, *everything)
-    margin = (high / low) ** _ROOM
+    margin = (high / low) ** _MARGIN
     axes.set_xlim(low / margin, high * margin)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("{x:g}" if high * margin < 30.0 * low / margin else "")

@@ -80,10 +80,10 @@ def parts(session: Session, inputs: Named, runs: int) -> list[dict[str, Any]]:
         inputs: inputs by name.
         runs: number of frames.
     """
-    seen: list[tuple[PartRun, ...]] = []
+    runs_by_frame: list[tuple[PartRun, ...]] = []
     for _ in range(runs):
         session.run(inputs)
-        seen.append(session.part_runs)
+        runs_by_frame.append(session.part_runs)
     return [
         {
             "kind": part[0].kind,
@@ -92,7 +92,7 @@ def parts(session: Session, inputs: Named, runs: int) -> list[dict[str, Any]]:
             "read_back": part[0].read_back,
             "ms": summary([milliseconds(run.seconds) for run in part]),
         }
-        for part in zip(*seen)
+        for part in zip(*runs_by_frame)
     ]
 
 

@@ -16,7 +16,7 @@ VERSION = 1
 MAX_BYTES = 64 << 20
 """Largest size of a result in bytes. A day of frames is smaller, because it is stored in windows."""
 
-_AGAIN = "save one with: glsl-infer benchmark --json > FILE.json"
+_SAVE_ADVICE = "save one with: glsl-infer benchmark --json > FILE.json"
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file is missing, is not a result, has a newer version, or is damaged.
     """
-    return saved_json.read(path, FileFormat("result", FORMAT, VERSION, MAX_BYTES, _AGAIN, _wrong_part))
+    return saved_json.read(path, FileFormat("result", FORMAT, VERSION, MAX_BYTES, _SAVE_ADVICE, _wrong_part))
 
 
 def _wrong_part(data: dict[str, Any]) -> str | None:

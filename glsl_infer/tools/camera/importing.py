@@ -59,9 +59,9 @@ def _require_equal_reads(session: Session, frame: Frame) -> None:
         session.upload(picture)
         reads.append(session.input_pixels().astype(int))
         session.context.gl.check("when the GPU read a frame of the camera")
-    off = int(np.abs(reads[0] - reads[1]).max())
-    if off > TOLERANCE:
-        raise ImageError(f"the driver reads something else in {frame.picture} ({off} of 255 off)")
+    difference = int(np.abs(reads[0] - reads[1]).max())
+    if difference > TOLERANCE:
+        raise ImageError(f"the driver reads something else in {frame.picture} ({difference} of 255 off)")
 
 
 def _close_frames(frames: Iterator[Frame], first: Frame | None) -> None:

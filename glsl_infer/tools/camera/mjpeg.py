@@ -24,7 +24,7 @@ HOST = "127.0.0.1"
 _STREAM = "/frames.mjpeg"
 _PAGE = f'<!doctype html><title>glsl-infer</title><body style="margin:0;background:#181818"><img src="{_STREAM}">'
 _BOUNDARY = "frame"
-_MOST = 8
+_MAX_CLIENTS = 8
 """Largest number of concurrent readers; each needs a thread. One more replaces the reader that has not accepted its
 frame for longest; if all have accepted theirs, it is refused."""
 
@@ -101,7 +101,7 @@ class FrameServer(Closing):
         """Add a reader, perhaps instead of a slow one, which is disconnected; return whether there is room for it."""
         with self._changed:
             waiting = {other: since for other, since in self._readers.items() if since is not None}
-            if len(self._readers) >= _MOST:
+            if len(self._readers) >= _MAX_CLIENTS:
                 if not waiting:
                     return False
                 slowest = min(waiting, key=waiting.__getitem__)

@@ -99,11 +99,11 @@ class Broker(Closing):
         self._lock = threading.Lock()
         self._client = self._connected()
 
-    def changed(self, name: str, there: bool) -> None:
+    def changed(self, name: str, present: bool) -> None:
         """Publish ON or OFF for a name."""
         topic = topic_of(self._address.topic, name)
         with self._lock:
-            self._states[topic] = "ON" if there else "OFF"
+            self._states[topic] = "ON" if present else "OFF"
         self._client.publish(topic, self._states[topic], qos=1, retain=True)
 
     def close(self) -> None:

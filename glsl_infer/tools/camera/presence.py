@@ -30,15 +30,15 @@ class Presence:
 
     def __init__(self, appear_after: int, leave_after: int) -> None:
         self._needed = {False: appear_after, True: leave_after}
-        self._there, self._other = False, 0
+        self._present, self._other = False, 0
 
-    def update(self, seen: bool) -> str | None:
+    def update(self, present: bool) -> str | None:
         """Return ``appeared`` or ``left`` if a frame changes the state, else None."""
-        self._other = 0 if seen == self._there else self._other + 1
-        if self._other < self._needed[self._there]:
+        self._other = 0 if present == self._present else self._other + 1
+        if self._other < self._needed[self._present]:
             return None
-        self._there, self._other = seen, 0
-        return APPEARED if seen else LEFT
+        self._present, self._other = present, 0
+        return APPEARED if present else LEFT
 
 
 class Reaction:

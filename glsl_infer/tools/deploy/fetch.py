@@ -99,10 +99,10 @@ def _downloaded(model: Model, sources: Sources, url: str, name: str) -> Path:
     thread = threading.Thread(target=work, name="download", daemon=True)
     thread.start()
     thread.join(sources.seconds)
-    what = f"model '{model.name}': {shown(url)}"
+    subject = f"model '{model.name}': {shown(url)}"
     if thread.is_alive():
         raise RunError(
-            f"{what} was not downloaded in {sources.seconds:g} seconds; try again, or give --timeout SECONDS"
+            f"{subject} was not downloaded in {sources.seconds:g} seconds; try again, or give --timeout SECONDS"
         )
     for error in failed:
         if isinstance(error, InputError):
@@ -112,7 +112,7 @@ def _downloaded(model: Model, sources: Sources, url: str, name: str) -> Path:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         reason = "its address cannot be used" if isinstance(error, InvalidURL) else getattr(error, "reason", None)
-        raise RunError(f"{what} cannot be downloaded ({reason or error})") from None
+        raise RunError(f"{subject} cannot be downloaded ({reason or error})") from None
     return path
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ from glsl_infer import __version__
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.none_of_these import NONE
-from glsl_infer.support.child_process import last_line, module_command
+from glsl_infer.support.child_process import error_of, module_command
 from glsl_infer.support.files import put_folder
 from glsl_infer.support.near_names import did_you_mean
 from glsl_infer.support.plain_text import ANYWHERE, first_of, one_line
+from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.tasks import reading
 from glsl_infer.tools.deploy import raspberry_pi, tasks, wheel
 from glsl_infer.tools.deploy.description import Deployment, Model
@@ -28,14 +28,12 @@ from glsl_infer.tools.deploy.fetch import SECONDS, Sources, fetch, sha256_of
 CONTENTS = "deployment.json"
 """File with the folder's contents as data. A folder is recognised as a deployment by it."""
 
-Say = Callable[[str], object]
-
 
 def make(
     deployment: Deployment,
     base: Path,
     out: Path,
-    say: Say = lambda _: None,
+    progress: ProgressCallback = no_progress,
     *,
     seconds: float = SECONDS,
     key: str | None = None,
@@ -47,7 +45,7 @@ def make(
         deployment: the deployment.
         base: folder that relative paths of the deployment file start from.
         out: the folder.
-        say: receives a message for each step.
+        progress: called with a message for each step.
         seconds: time limit of a download.
         key: minisign public key; every source must have its signature (``signatures``).
         outside: whether files outside ``base`` are allowed.
@@ -65,27 +63,27 @@ def make(
     try:
         with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent) as name:
             new = Path(name) / "new"
-            description = _fill(deployment, Sources(base, Path(name), seconds, key), new, say)
+            description = _fill(deployment, Sources(base, Path(name), seconds, key), new, progress)
             put_folder(new, out)
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror or error})") from None
     return description
 
 
-def _fill(deployment: Deployment, sources: Sources, new: Path, say: Say) -> dict[str, Any]:
+def _fill(deployment: Deployment, sources: Sources, new: Path, progress: ProgressCallback) -> dict[str, Any]:
     (new / "models").mkdir(parents=True)
-    models = [_model(model, sources, new, say) for model in deployment.models]
+    models = [_model(model, sources, new, progress) for model in deployment.models]
     files = {model["file"]: model["sha256"] for model in models}
     service = deployment.service
     if not service.task:
         _check_labels(deployment, new)
     if service.task and deployment.target == "raspberry-pi":
-        say(f"task {service.task}: copying")
+        progress(f"task {service.task}: copying")
         files.update({name: sha256_of(new / name) for name in tasks.put(service.task, sources.base, new, sources.key)})
     if deployment.target == "raspberry-pi":
         files.update({name: sha256_of(new / name) for name in _programs(deployment, sources.base, new)})
     if deployment.target == "raspberry-pi":
-        say("glsl-infer: packing the wheel")
+        progress("glsl-infer: packing the wheel")
         packed = wheel.write(new)
         for name, text, mode in (
             (raspberry_pi.UNIT, raspberry_pi.unit(deployment, base=sources.base), 0o644),
@@ -134,14 +132,14 @@ def _programs(deployment: Deployment, base: Path, new: Path) -> list[str]:
     return files
 
 
-def _model(model: Model, sources: Sources, new: Path, say: Say) -> dict[str, Any]:
-    say(f"{model.name}: {'downloading' if model.is_url else 'reading'} {model.shown}")
+def _model(model: Model, sources: Sources, new: Path, progress: ProgressCallback) -> dict[str, Any]:
+    progress(f"{model.name}: {'downloading' if model.is_url else 'reading'} {model.shown}")
     source = fetch(model, sources)
     target = new / "models" / f"{model.name}{bundles.SUFFIX}"
     if model.is_bundle:
         shutil.copyfile(source, target)
     else:
-        say(f"{model.name}: exporting")
+        progress(f"{model.name}: exporting")
         _export(model, source, sources.base, target)
     bundle = bundles.read(target)
     size = bundle.manifest.input.size
@@ -171,7 +169,7 @@ def _export(model: Model, source: Path, base: Path, target: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         error_class = InputError if done.returncode == InputError.exit_code else RunError
-        raise error_class(f"model '{model.name}': {last_line(done.stderr)}")
+        raise error_class(f"model '{model.name}': {error_of(done.stderr)}")
 
 
 def check_locations(deployment: Deployment, base: Path) -> None:
@@ -183,7 +181,7 @@ def check_locations(deployment: Deployment, base: Path) -> None:
         InputError: files are outside; the message lists them all.
     """
     folder = base.resolve()
-    outside = [f"{what} {path}" for what, path in _named(deployment, base) if not _within(base / path, folder)]
+    outside = [f"{subject} {path}" for subject, path in _named(deployment, base) if not _within(base / path, folder)]
     if outside:
         raise InputError(
             f"{'; '.join(outside)}: outside the deployment file's folder; put it there, or give --allow-outside"
@@ -208,7 +206,6 @@ def _named(deployment: Deployment, base: Path) -> Iterator[tuple[str, str]]:
     service = deployment.service
     if service.task.lower().endswith(reading.SUFFIX):
         yield "service: task", service.task
-    for command in (service.on_appear, *(reaction.command for reaction in service.on)):
-        words = shlex.split(command)
+    for words in raspberry_pi.commands(deployment):
         if raspberry_pi.program_of(words, base) is not None:
             yield "service: the program", words[0]

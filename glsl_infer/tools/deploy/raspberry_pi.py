@@ -76,16 +76,22 @@ WantedBy=multi-user.target
 """
 
 
+def commands(deployment: Deployment) -> list[list[str]]:
+    """Return the words of each command that the service starts."""
+    service = deployment.service
+    texts = (service.on_appear, *(reaction.command for reaction in service.on))
+    return [words for words in map(shlex.split, texts) if words]
+
+
 def programs(deployment: Deployment, base: Path) -> list[Path]:
     """Return the distinct programs of commands in the deployment file's folder.
 
     Raises:
         InputError: two of them have the same name.
     """
-    service = deployment.service
     programs: dict[str, Path] = {}
-    for command in (service.on_appear, *(reaction.command for reaction in service.on)):
-        path = program_of(shlex.split(command), base)
+    for words in commands(deployment):
+        path = program_of(words, base)
         if path is not None and programs.setdefault(path.name, path).resolve() != path.resolve():
             raise InputError(f"{path}: another program is called {path.name} as well; rename one")
     return list(programs.values())
@@ -102,6 +108,12 @@ def program_of(words: list[str], base: Path) -> Path | None:
     """Return the path of a command's program if it is in the deployment file's folder, else None."""
     path = base / words[0] if words and not Path(words[0]).is_absolute() else None
     return path if path is not None and path.is_file() else None
+
+
+def programs_of_board(deployment: Deployment, base: Path) -> list[str]:
+    """Return the distinct programs of commands that are not copied, so that the board must have them."""
+    missing = [words[0] for words in commands(deployment) if program_of(words, base) is None]
+    return list(dict.fromkeys(missing))
 
 
 def _quoted(word: str) -> str:

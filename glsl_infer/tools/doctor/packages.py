@@ -145,9 +145,9 @@ def combined(commands: list[str]) -> tuple[str, ...]:
     start = APT_INSTALL
     packages = [command.removeprefix(start) for command in dict.fromkeys(commands) if command.startswith(start)]
     remaining = [command for command in dict.fromkeys(commands) if not command.startswith(start)]
-    again = "--reinstall " if any(names.startswith("--reinstall ") for names in packages) else ""
+    reinstall = "--reinstall " if any(names.startswith("--reinstall ") for names in packages) else ""
     names = " ".join(dict.fromkeys(name.removeprefix("--reinstall ") for name in packages))
-    return ((f"{APT_UPDATE}{start}{again}{names}",) if names else ()) + tuple(remaining)
+    return ((f"{APT_UPDATE}{start}{reinstall}{names}",) if names else ()) + tuple(remaining)
 
 
 def apt_install(machine: Machine, names: str) -> str:

@@ -42,14 +42,14 @@ def pictures(subject: str) -> Iterator[NDArray[np.uint8]]:
         height, width = picture.shape[:2]
         if subject in (FACE, HAND):
             x, y, side = _FACE if subject == FACE else _HAND
-            scale, away, turn = random.uniform(0.85, 1.25), 0.06, 0.12
+            scale, largest_shift, turn = random.uniform(0.85, 1.25), 0.06, 0.12
         else:
             x, y, side = width / 2, height / 2, float(max(width, height))
-            scale, away, turn = random.uniform(0.6, 1.8), 0.15, 0.25
+            scale, largest_shift, turn = random.uniform(0.6, 1.8), 0.15, 0.25
             if subject == FACES and index % 2:  # from far away to so near that the face fills the image
                 x, y, side = _FACE[0], _FACE[1], _FACE[2]
                 scale = random.uniform(0.8, 2.0)
-        across, down = random.uniform(-away, away, 2) * side
+        across, down = random.uniform(-largest_shift, largest_shift, 2) * side
         if subject in (FACE, HAND) and index % 4 == 3:  # not a face or hand: the network runs on those too
             across, down = 0.9 * side * random.choice((-1, 1), 2)
         if index % 8 == 7:
@@ -96,8 +96,8 @@ def hand(
         x, y = end[0] - begin[0], end[1] - begin[1]
         along = np.clip(((across - begin[0]) * x + (down - begin[1]) * y) / (x * x + y * y), 0.0, 1.0)
         width = from_width + (to_width - from_width) * along
-        away = np.hypot(across - begin[0] - along * x, down - begin[1] - along * y) / width
-        np.maximum(bulge, np.sqrt(np.maximum(0.0, 1.0 - away * away)) * width * lift, out=bulge)
+        distance = np.hypot(across - begin[0] - along * x, down - begin[1] - along * y) / width
+        np.maximum(bulge, np.sqrt(np.maximum(0.0, 1.0 - distance * distance)) * width * lift, out=bulge)
 
     for root, tip, width in _FINGERS:
         end = (tip[0] + random.uniform(-jitter, jitter), tip[1] + random.uniform(-jitter, jitter))

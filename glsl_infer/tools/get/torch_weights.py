@@ -45,9 +45,9 @@ class _Tensor:
         last = self.offset + sum((side - 1) * step for side, step in zip(self.size, self.stride))
         if min((*self.size, *self.stride, self.offset), default=0) < 0 or last >= self.storage.size:
             raise ValueError("a tensor reaches beyond its storage")
-        begin = self.storage.values[self.offset :]
-        steps = [step * begin.itemsize for step in self.stride]
-        return np.array(np.lib.stride_tricks.as_strided(begin, self.size, steps, writeable=False))
+        elements = self.storage.values[self.offset :]
+        steps = [step * elements.itemsize for step in self.stride]
+        return np.array(np.lib.stride_tricks.as_strided(elements, self.size, steps, writeable=False))
 
 
 class _Unpickler(pickle.Unpickler):

@@ -75,17 +75,19 @@ def _box(node: Node, bundle: Bundle, rows: dict[str, Any], shares: dict[str, flo
     row = rows.get(node.name)
     shape = sides(bundle.graph.shapes[node.name])
     if node.operator.is_input:
-        colour, what = "input", ""
+        colour, storage = "input", ""
     elif row is None:
-        colour, what = "input", "uploaded to the GPU"
+        colour, storage = "input", "uploaded to the GPU"
     elif row["stored"].startswith("CPU"):
-        colour, what = "cpu", row["stored"]
+        colour, storage = "cpu", row["stored"]
     elif row["passes"]:
-        colour, what = "shader", f"{row['passes']} pass{'es' * (row['passes'] > 1)}, {row['stored']}"
+        colour, storage = "shader", f"{row['passes']} pass{'es' * (row['passes'] > 1)}, {row['stored']}"
     else:
-        colour, what = "renamed", row["stored"]
+        colour, storage = "renamed", row["stored"]
     share = shares.get(node.name)
-    return Box(node.name, node.inputs, node.name, (f"{node.op} {shape}", what), colour, share, links.get(node.name, ""))
+    return Box(
+        node.name, node.inputs, node.name, (f"{node.op} {shape}", storage), colour, share, links.get(node.name, "")
+    )
 
 
 def _tables(

@@ -14,7 +14,7 @@ VERSION = 1
 
 MAX_BYTES = 16 << 20
 
-_GIVE = "give the .json file that 'glsl-infer report' wrote"
+_GIVE_REPORT = "give the .json file that 'glsl-infer report' wrote"
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file is missing, is not a report, has another version, or is damaged.
     """
-    return saved_json.read(path, FileFormat("report", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
+    return saved_json.read(path, FileFormat("report", FORMAT, VERSION, MAX_BYTES, _GIVE_REPORT, _wrong_part))
 
 
 def frame_ms(model: dict[str, Any]) -> dict[str, float] | None:

@@ -21,14 +21,14 @@ FOLDS = 5
 PENALTIES = (0.2, 0.05, 0.01)
 """Penalties of squared weights, the strongest first: a weaker one must be better to be chosen."""
 
-REFUSED = 0.05
+MOST_REFUSED = 0.05
 """Largest share of the photographs with a class answered with ``none of these``, by cross-validation."""
 
-UNKNOWN, ROOM = 0.9, 0.25
-"""Smallest share of unknown things to refuse if REFUSED allows it, and the fraction of the remaining margin that
+LEAST_UNKNOWN_REFUSED, MARGIN_SHARE = 0.9, 0.25
+"""Smallest share of unknown things to refuse if MOST_REFUSED allows it, and the fraction of the remaining margin that
 goes to unknown things."""
 
-LOOKALIKE = 0.2
+MOST_LOOKALIKES = 0.2
 """Largest share of a background group as close to a class as its own photographs. Groups above it are left out."""
 
 _STEPS = 400
@@ -100,7 +100,7 @@ def without_lookalikes(examples: Examples) -> Examples:
         means_of_others = (class_features.sum(axis=0) - class_features) / (len(class_features) - 1)
         radius = np.quantile(np.linalg.norm(class_features - means_of_others, axis=1), 0.9)
         close |= np.linalg.norm(examples.background - class_features.mean(axis=0), axis=1) < radius
-    alike = [group for group in np.unique(examples.groups) if close[examples.groups == group].mean() > LOOKALIKE]
+    alike = [group for group in np.unique(examples.groups) if close[examples.groups == group].mean() > MOST_LOOKALIKES]
     distinct = ~np.isin(examples.groups, alike) & ~close
     return Examples(
         examples.features, examples.truth, examples.background[distinct], examples.groups[distinct], examples.classes
@@ -130,12 +130,14 @@ def _validated(examples: Examples, penalty: float) -> tuple[Numbers, Numbers]:
     length = examples.classes + 1
     logits, background = np.zeros((len(examples.truth), length)), np.zeros((len(examples.groups), length))
     folds = _folds(examples.truth)
-    kinds = np.unique(examples.groups, return_inverse=True)[1] * 7 % FOLDS if len(examples.groups) else examples.groups
+    fold_of_background = (
+        np.unique(examples.groups, return_inverse=True)[1] * 7 % FOLDS if len(examples.groups) else examples.groups
+    )
     for fold in range(FOLDS):
-        seen, other = folds != fold, kinds != fold
-        head = _fit(examples, np.flatnonzero(seen), np.flatnonzero(other), penalty)
-        logits[~seen] = head.logits(examples.features[~seen, 0])
-        background[~other] = head.logits(examples.background[~other])
+        trained, trained_background = folds != fold, fold_of_background != fold
+        head = _fit(examples, np.flatnonzero(trained), np.flatnonzero(trained_background), penalty)
+        logits[~trained] = head.logits(examples.features[~trained, 0])
+        background[~trained_background] = head.logits(examples.background[~trained_background])
     return logits, background
 
 
@@ -143,18 +145,18 @@ def _folds(truth: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return a fold for each photograph; successive ones of a class share a fold, because they can be of one moment."""
     folds = np.zeros(len(truth), np.int64)
     for index in np.unique(truth):
-        mine = np.flatnonzero(truth == index)
-        folds[mine] = np.arange(len(mine)) * FOLDS // len(mine)
+        of_class = np.flatnonzero(truth == index)
+        folds[of_class] = np.arange(len(of_class)) * FOLDS // len(of_class)
     return folds
 
 
 def _fit(examples: Examples, rows: NDArray[np.int64], none_rows: NDArray[np.int64], penalty: float) -> Head:
     """Fit a head; each class, the folder ``none`` and the background have the same total weight."""
-    _, varied, length = examples.features.shape
+    _, variations, length = examples.features.shape
     truth = np.where(examples.truth < 0, examples.classes, examples.truth)[rows]
     x = np.concatenate([examples.features[rows].reshape(-1, length), examples.background[none_rows]])
-    y = np.concatenate([np.repeat(truth, varied), np.full(len(none_rows), examples.classes)])
-    negative = np.concatenate([np.repeat(examples.truth[rows] < 0, varied), np.zeros(len(none_rows), bool)])
+    y = np.concatenate([np.repeat(truth, variations), np.full(len(none_rows), examples.classes)])
+    negative = np.concatenate([np.repeat(examples.truth[rows] < 0, variations), np.zeros(len(none_rows), bool)])
     weights = np.zeros(len(y))
     for group in (*((y == index) for index in range(examples.classes)), negative, (y == examples.classes) & ~negative):
         weights[group] = 1.0 / max(group.sum(), 1)
@@ -190,8 +192,8 @@ def _temperature(examples: Examples, logits: Numbers) -> float:
     (Platt, "Probabilistic Outputs ...", 1999).
     """
     truth = np.where(examples.truth < 0, examples.classes, examples.truth)
-    doubt = 1.0 / (len(truth) + 2)
-    targets = np.eye(examples.classes + 1)[truth] * (1.0 - doubt) + doubt / (examples.classes + 1)
+    smoothing = 1.0 / (len(truth) + 2)
+    targets = np.eye(examples.classes + 1)[truth] * (1.0 - smoothing) + smoothing / (examples.classes + 1)
     choices = np.geomspace(0.1, 8.0, 61)
     losses = [-(targets * np.log(softmax(logits / choice) + 1e-12)).sum(axis=1).mean() for choice in choices]
     return float(choices[int(np.argmin(losses))])
@@ -200,15 +202,15 @@ def _temperature(examples: Examples, logits: Numbers) -> float:
 def _shift(examples: Examples, logits: Numbers, background: Numbers) -> float:
     """Return the offset to add to the logit of ``none of these``.
 
-    With it, at most REFUSED of the photographs get this answer. If they are far from unknown things, most of the margin
-    between goes to the photographs: new photographs differ more than those similar to the training data.
+    With it, at most MOST_REFUSED of the photographs get this answer. If they are far from unknown things, most of the
+    margin between goes to the photographs: new photographs differ more than those similar to the training data.
     """
     labelled = examples.truth >= 0
-    strictest = float(np.quantile(_margins(logits[labelled]), REFUSED))
+    strictest = float(np.quantile(_margins(logits[labelled]), MOST_REFUSED))
     if not len(background):
         return min(strictest, 0.0)
-    enough = float(np.quantile(_margins(background), UNKNOWN))
-    return min(strictest, enough + ROOM * max(strictest - enough, 0.0))
+    sufficient = float(np.quantile(_margins(background), LEAST_UNKNOWN_REFUSED))
+    return min(strictest, sufficient + MARGIN_SHARE * max(strictest - sufficient, 0.0))
 
 
 def _margins(logits: Numbers) -> Numbers:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.classifier import Classifier
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures.paths import spread
+from glsl_infer.runtime.verdicts import write_bundle
 from glsl_infer.support.files import output, write_output
 from glsl_infer.support.progress import ProgressCallback
 from glsl_infer.tools.train import head as heads
@@ -72,9 +72,23 @@ class Trained:
 
 
 def train(
-    folder: Path, out: Path, *, start: Path | None = None, context: str = "auto", progress: ProgressCallback
+    folder: Path,
+    out: Path,
+    *,
+    start: Path | None = None,
+    context: str = "auto",
+    progress: ProgressCallback,
+    warn: Callable[[str], object] = lambda _: None,
 ) -> Trained:
     """Train on the classes of a folder and write ``out``, and next to it a card (.md) and a contact sheet (.png).
+
+    Args:
+        folder: folder with a folder of photographs for each class.
+        out: the model to write.
+        start: the classifier to start from (default: the best one of ``STARTS``).
+        context: as in ``Session``.
+        progress: called with a text for each step.
+        warn: called with each sentence about the photographs, before the training begins.
 
     Raises:
         InputError: the photographs or the start cannot be used, or a file cannot be written.
@@ -84,6 +98,8 @@ def train(
     steps = _Steps(progress, 3 + 3 * (len(STARTS) if start is None else 1))
     steps.begin("reading the photographs")
     photographs = find(folder, steps)
+    for warning in photographs.warnings:
+        warn(warning)
     starts = starts_of(start)
     steps("writing the sheet")
     _write_sheet(photographs, out.with_suffix(".png"))
@@ -111,7 +127,7 @@ def train(
     steps.begin("compiling the model")
     graph = with_head(chosen, layer.kernel.astype(np.float32), layer.bias.astype(np.float32), out.stem)
     pixels = [chosen.pixels(path) for path in typical]
-    bundles.write(compiled(graph, (*photographs.classes, NONE), pixels, steps), out, read_back=True)
+    write_bundle(compiled(graph, (*photographs.classes, NONE), pixels, steps), out)
     steps.begin("validating")
     right = _right(photographs, out, context, steps)
     seconds = time.monotonic() - began, time.process_time() - worked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +13,10 @@ from PIL import Image, ImageEnhance
 from glsl_infer.errors import ImageError, InputError, together
 from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.runtime.pictures import paths, preprocess
+from glsl_infer.support.plain_text import first_of
 from glsl_infer.support.progress import ProgressCallback, no_progress
 
-LEAST = 5
+LEAST_PHOTOGRAPHS = 5
 """Smallest number of photographs of a class: one for each fold of the cross-validation."""
 
 NEGATIVE = "none"
@@ -44,6 +45,43 @@ class Photographs:
     warnings: tuple[str, ...] = ()
 
 
+def _class_folders(folder: Path) -> list[Path]:
+    """Return the folders of the classes and of ``NEGATIVE``, sorted.
+
+    Raises:
+        InputError: the folder does not exist, or has no folders.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; give a folder with a folder of photographs for each class")
+    folders = sorted(path for path in folder.iterdir() if path.is_dir() and not paths.is_hidden(path.name))
+    if not folders:
+        raise InputError(
+            f"{folder}: has no folders; put the photographs of each class into a folder with the name of the class"
+        )
+    return folders
+
+
+def _loose(folder: Path) -> list[str]:
+    """Return a warning about images next to the folders of the classes, if there are any."""
+    count = sum(paths.is_image(path) and path.is_file() for path in folder.iterdir())
+    if not count:
+        return []
+    counted, subject = ("1 image is", "it is") if count == 1 else (f"{count} images are", "they are")
+    return [f"{folder}: {counted} left out, because {subject} not in the folder of a class"]
+
+
+def _class_problem(path: Path, label: str, readable: int, left_out: Sequence[str]) -> str:
+    """Return the reason and remedy if the folder ``path`` cannot be a class, else ""."""
+    if label.casefold() == NONE:
+        return f"{path}: rename this folder to '{NEGATIVE}'; the model answers '{NONE}' to its photographs"
+    if not label.isprintable():
+        return f"{path}: the name has characters that cannot be shown; rename it"
+    if label != NEGATIVE and readable < LEAST_PHOTOGRAPHS:
+        problem = f"{path}: {readable} readable images; a class needs {LEAST_PHOTOGRAPHS}, better 30"
+        return "; ".join([problem, *left_out[:1]])
+    return ""
+
+
 def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     """Return the photographs in CLASS/*.jpg; those that cannot be read are left out with a warning.
 
@@ -54,50 +92,33 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     Raises:
         InputError: the message lists all problems of the folder.
     """
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; give a folder with a folder of photographs for each class")
-    folders = sorted(path for path in folder.iterdir() if path.is_dir() and not paths.is_hidden(path.name))
-    if not folders:
-        raise InputError(
-            f"{folder}: has no folders; put the photographs of each class into a folder with the name of the class"
-        )
-    problems, warnings = [], []
-    loose = sum(paths.is_image(path) and path.is_file() for path in folder.iterdir())
-    if loose:
-        counted = "1 image is" if loose == 1 else f"{loose} images are"
-        it = "it is" if loose == 1 else "they are"
-        warnings.append(f"{folder}: {counted} left out, because {it} not in the folder of a class")
+    folders = _class_folders(folder)
+    left_out: dict[Path, list[str]] = {path: [] for path in folders}
+    images = {path: paths.in_folder(path, warn=left_out[path].append) for path in folders}
+    warnings = [*_loose(folder), *_nested(images)]
     classes: list[str] = []
     files: list[Path] = []
     truth: list[int] = []
-    images = {path: paths.in_folder(path) for path in folders}
-    total, looked = sum(map(len, images.values())), 0
+    problems: list[InputError] = []
+    total, opened = sum(map(len, images.values())), 0
     for path, images_of_class in images.items():
         label = unicodedata.normalize("NFC", path.name)
-        good = []
+        readable = []
         for file in images_of_class:
-            looked += 1
-            progress(f"photograph {looked} of {total}")
+            opened += 1
+            progress(f"photograph {opened} of {total}")
             try:
                 preprocess.open_image(file)
-                good.append(file)
+                readable.append(file)
             except ImageError as error:
-                warnings.append(f"{error}; left out")
-        if label.casefold() == NONE:
-            problems.append(
-                InputError(f"{path}: rename this folder to '{NEGATIVE}'; the model answers '{NONE}' to its photographs")
-            )
-        elif not label.isprintable():
-            problems.append(InputError(f"{path}: the name has characters that cannot be shown; rename it"))
-        elif label == NEGATIVE:
-            files += good
-            truth += [-1] * len(good)
-        elif len(good) < LEAST:
-            problems.append(InputError(f"{path}: {len(good)} readable images; a class needs {LEAST}, better 30"))
-        else:
-            files += good
-            truth += [len(classes)] * len(good)
-            classes.append(label)
+                left_out[path].append(f"{error}; left out")
+        warnings += left_out[path]
+        if problem := _class_problem(path, label, len(readable), left_out[path]):
+            problems.append(InputError(problem))
+            continue
+        files += readable
+        truth += [-1 if label == NEGATIVE else len(classes)] * len(readable)
+        classes += [] if label == NEGATIVE else [label]
     if problems:
         raise together(problems)
     if not classes:
@@ -111,6 +132,23 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
         if count < 15
     ]
     return Photographs(tuple(classes), tuple(files), tuple(truth), tuple(warnings))
+
+
+def _nested(images: Mapping[Path, Sequence[Path]]) -> list[str]:
+    """Return a sentence if all photographs are in folders of the class folders, which can be the classes themselves."""
+    inner = {
+        path: sorted({file.relative_to(path).parts[0] for file in files if file.parent != path})
+        for path, files in images.items()
+    }
+    if any(file.parent == path for path, files in images.items() for file in files):
+        return []
+    for path, names in inner.items():
+        if len(names) > 1:
+            return [
+                f"{path}: the folders {first_of(names, 3)} together are the class '{path.name}'; if each is a class, "
+                f"give {path}"
+            ]
+    return []
 
 
 def variations(image: Image.Image, count: int, seed: int) -> Iterator[Image.Image]:
@@ -140,17 +178,17 @@ def contact_sheet(photographs: Photographs, side: int = 96, columns: int = 10) -
     """
     indices = [index for index in (*range(len(photographs.classes)), -1) if index in photographs.truth]
     rows = min(_CLASS_ROWS, max(1, _SHEET_ROWS // len(indices)))
-    shown = [
+    files_by_class = [
         paths.spread(
             [file for file, truth in zip(photographs.files, photographs.truth) if truth == index], rows * columns
         )
         for index in indices
     ]
-    heights = [side * -(-len(files) // columns) for files in shown]
+    heights = [side * -(-len(files) // columns) for files in files_by_class]
     gap = side // 8
-    sheet = Image.new("RGB", (columns * side, sum(heights) + gap * (len(shown) - 1)), "white")
+    sheet = Image.new("RGB", (columns * side, sum(heights) + gap * (len(files_by_class) - 1)), "white")
     top = 0
-    for files, height in zip(shown, heights):
+    for files, height in zip(files_by_class, heights):
         for number, file in enumerate(files):
             row, column = divmod(number, columns)
             sheet.paste(_thumbnail(file, side), (column * side, top + row * side))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from glsl_infer import importers, ops
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.manifest import NUMBERS, Output
+from glsl_infer.bundle.manifest import NUMBERS, PICTURE, Output
 from glsl_infer.bundle.network import Layer
 from glsl_infer.cpu import custom
 from glsl_infer.errors import InputError
@@ -27,6 +27,7 @@ from glsl_infer.importers import own_modules
 from glsl_infer.importers.core.io_options import IoOptions
 from glsl_infer.ops.on_cpu import Upload
 from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
@@ -192,6 +193,11 @@ def _in_framework(
         "inputs": files,
         "count": len(samples),
         "numbers": [entry.name for entry in bundle.manifest.inputs if entry.kind == NUMBERS and len(entry.shape) == 3],
+        "pictures": {
+            entry.name: {"scales": entry.value.scales, "zeros": entry.value.zeros}
+            for entry in bundle.manifest.inputs
+            if isinstance(entry.value, FeatureMap) and entry.kind == PICTURE
+        },
         "layers": [layer.name for layer in layers],
         "outputs": [
             {"name": output.name, "layers": list(output.layers), "steps": len(output.steps)}
@@ -235,7 +241,7 @@ def _shares(output: Output, total: Agreement) -> dict[str, float]:
     """Return the shares of an output's equal samples or values, if they are meaningful."""
     if any(step.step == ARGMAX for step in output.steps):
         return {"same": total.same}
-    if len(output.shape) != 1:
+    if len(output.shape) != 1 or output.shape[0] == 1:
         return {}
     return {"top1": total.top1, "margin": total.margin, "margin_share": total.margin_share}
 

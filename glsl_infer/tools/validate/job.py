@@ -1,7 +1,8 @@
 """Job of the process that runs the original model for ``compare``, common to all frameworks.
 
 A job has: ``model``; ``inputs``, an *.npy file of samples for each, by name, ``count`` of them; ``numbers``, the inputs
-that are maps but not images; ``layers`` (names) and ``layer_pictures``; ``outputs`` with ``name``, ``layers`` and the
+that are maps but not images; ``pictures``, the ``scales`` and ``zeros`` with which the bundle reads the bytes of each
+image; ``layers`` (names) and ``layer_pictures``; ``outputs`` with ``name``, ``layers`` and the
 number of ``steps`` of the bundle's output; ``input_ranges``; ``input_shapes`` and ``constants`` set at the export;
 ``operators``, as for ``cpu.custom.load``; ``imports``, modules of the user; ``out``, a folder.
 
@@ -25,12 +26,15 @@ from numpy.typing import NDArray
 from glsl_infer import ops
 from glsl_infer.compiler import optimize
 from glsl_infer.errors import InputError
-from glsl_infer.graph import Graph, GraphOutput
+from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.host_steps import SOFTMAX
-from glsl_infer.graph.picture import is_picture, picture_values
+from glsl_infer.graph.picture import is_picture, picture_range, picture_values, with_picture_range
 from glsl_infer.importers.core.io_options import NO_PICTURE, IoOptions
 
 ABOUT = "about.json"
+
+_SAME_RANGE = 1e-4
+"""Largest difference of two equal ranges, relative to their length: scales of a bundle are rounded to 32 bits."""
 
 
 def outputs_file(index: int) -> str:
@@ -53,9 +57,64 @@ def options_of(job: Mapping[str, Any]) -> IoOptions:
     )
 
 
+def as_exported(graph: Graph, job: Mapping[str, Any]) -> tuple[Graph, dict[str, str]]:
+    """Return the graph with the ranges of images that the bundle was exported with, and its ``computed_nodes``.
+
+    The bundle stores the range of an image after all rescaling that was folded into it. This undoes the folding.
+
+    Raises:
+        InputError: a range of the user is not that of the bundle.
+    """
+    optimized, nodes, pictures = optimize.optimize(graph), [], job.get("pictures", {})
+    for node in graph.nodes:
+        stored = pictures.get(node.name) or (next(iter(pictures.values())) if len(pictures) == 1 else None)
+        exported = node
+        if stored is not None and node.operator.is_input and is_picture(node) and node.name in optimized.by_name:
+            exported = _in_exported_range(node, picture_range(optimized.by_name[node.name]), stored, job)
+        nodes.append(exported)
+    if nodes != list(graph.nodes):
+        graph = graph.rebuilt(nodes)
+        optimized = optimize.optimize(graph)
+    return graph, _computed(optimized)
+
+
+def _in_exported_range(
+    node: Node, folded: tuple[Sequence[float], Sequence[float]], stored: Mapping[str, Any], job: Mapping[str, Any]
+) -> Node:
+    """Return an image input with the range of the export; unchanged if that range is its own, or cannot be derived.
+
+    Args:
+        node: the input in the model.
+        folded: scales and zeros of the input after folding.
+        stored: those in the bundle.
+        job: the job.
+    """
+    ends = np.array([[0.0], [255.0]])
+    with np.errstate(all="ignore"):
+        same_bytes = stored["scales"] * (ends - stored["zeros"]) / np.asarray(folded[0]) + folded[1]
+        own, exported = picture_values(node, ends), picture_values(node, same_bytes)
+    tolerance = _SAME_RANGE * np.ptp(exported, axis=0).max(initial=0.0)
+    if not np.isfinite(exported).all() or np.ptp(exported, axis=1).max() > tolerance:
+        return node
+    low, high = (float(f"{value:.6g}") for value in exported.mean(axis=1))
+    if np.abs(own - exported).max() <= tolerance:
+        return node
+    ranges = job["input_ranges"]
+    given = node.name if node.name in ranges else ""
+    if given in ranges:
+        name = f"{given}=" if given else ""
+        said, right = (f"--input-range={name}{bounds[0]:g},{bounds[1]:g}" for bounds in (ranges[given], (low, high)))
+        raise InputError(f"{said}: the model was exported with {right}; leave the option out")
+    return with_picture_range(node, (high - low,), (-255.0 * low / (high - low) if low else 0.0,))
+
+
 def computed_nodes(graph: Graph) -> dict[str, str]:
     """Return, for every node of the optimised graph, the node of ``graph`` whose output it computes."""
-    return {node.name: (node.name, *node.attrs.get("fused", ()))[-1] for node in optimize.optimize(graph).nodes}
+    return _computed(optimize.optimize(graph))
+
+
+def _computed(optimized: Graph) -> dict[str, str]:
+    return {node.name: (node.name, *node.attrs.get("fused", ()))[-1] for node in optimized.nodes}
 
 
 def output_of(graph: Graph, name: str) -> GraphOutput:
@@ -124,8 +183,8 @@ def load_inputs(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any
     names = [node.name for node in graph.inputs]
     if sorted(names) != sorted(files) and not len(names) == len(files) == 1:
         raise InputError(f"the model has the inputs {', '.join(names)}, and the exported model {', '.join(files)}")
-    alone = next(iter(files.values()))
-    samples = {name: np.load(files.get(name, alone), mmap_mode="r") for name in names}
+    only_file = next(iter(files.values()))
+    samples = {name: np.load(files.get(name, only_file), mmap_mode="r") for name in names}
     for node in graph.inputs:
         shape, sample_shape = tuple(node.attrs["shape"]), samples[node.name].shape[1:]
         if _without_ones(shape) != _without_ones(sample_shape):

@@ -22,9 +22,9 @@ from glsl_infer.importers import own_modules
 from glsl_infer.support.child_process import execute, report_progress
 from glsl_infer.tools.validate.job import (
     ABOUT,
+    as_exported,
     batch,
     compared,
-    computed_nodes,
     layer_file,
     load_inputs,
     options_of,
@@ -51,7 +51,7 @@ def work(job: dict[str, Any]) -> None:
     except ModelError as error:  # the bundle was made from the result of TensorFlow's converter
         (Path(job["out"]) / ABOUT).write_text(json.dumps({"refused": str(error)}), "utf-8")
         return
-    tensors, nodes = importer.tensors_of(network), computed_nodes(graph)
+    tensors, (graph, nodes) = importer.tensors_of(network), as_exported(graph, job)
     layers = [name for name in job["layers"] if nodes.get(name) in tensors]
     whole_outputs, selected = importer.outputs_of(network), []
     for output in job["outputs"]:
@@ -84,8 +84,10 @@ def work(job: dict[str, Any]) -> None:
 
 def _free(network: Any, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
     """Return (height, width) of the samples for inputs whose size the model leaves open, by name."""
-    alone = next(iter(files.values()))
-    shapes = {name: np.load(files.get(name, alone), mmap_mode="r").shape[1:3] for name in importer.open_inputs(network)}
+    only_file = next(iter(files.values()))
+    shapes = {
+        name: np.load(files.get(name, only_file), mmap_mode="r").shape[1:3] for name in importer.open_inputs(network)
+    }
     return {name: (int(shape[0]), int(shape[1])) for name, shape in shapes.items()}
 
 

@@ -24,9 +24,9 @@ from glsl_infer.importers.tflite.model import Model
 from glsl_infer.importers.tflite.shapes import as_given
 from glsl_infer.support.child_process import execute, report_progress
 from glsl_infer.tools.validate.job import (
+    as_exported,
     batch,
     compared,
-    computed_nodes,
     layer_file,
     load_inputs,
     options_of,
@@ -129,7 +129,7 @@ def work(job: dict[str, Any]) -> None:
     model = as_given(full_model, options)
     sizes = _free(model, job["inputs"])
     graph = importer.to_graph(model, io_options=replace(options, sizes=sizes, shapes={}, constants={}))
-    tensors, nodes = importer.tensors_of(model, sizes), computed_nodes(graph)
+    tensors, (graph, nodes) = importer.tensors_of(model, sizes), as_exported(graph, job)
     layers = [name for name in job["layers"] if nodes.get(name) in tensors]
     outputs, selected = dict(model.outputs), []
     for output in job["outputs"]:
@@ -186,11 +186,11 @@ def _required(runner: LiteRt, tensor: int, model: str) -> NDArray[np.float32]:
 
 def _free(model: Model, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:
     """Return (height, width) of the samples for inputs whose size the file leaves open, by name."""
-    alone = next(iter(files.values()))
+    only_file = next(iter(files.values()))
     sizes: dict[str, tuple[int, int]] = {}
     for name, index in model.inputs:
         if {1, 2} & set(model.tensors[index].free) and len(model.tensors[index].shape) == 4:
-            _, height, width, *_ = np.load(files.get(name, alone), mmap_mode="r").shape
+            _, height, width, *_ = np.load(files.get(name, only_file), mmap_mode="r").shape
             sizes[name] = (height, width)
     return sizes
 

@@ -20,9 +20,9 @@ from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.support.child_process import execute, report_progress
 from glsl_infer.tools.validate.job import (
+    as_exported,
     batch,
     compared,
-    computed_nodes,
     layer_file,
     load_inputs,
     options_of,
@@ -141,8 +141,7 @@ def work(job: dict[str, Any]) -> None:
     io_options = replace(options, sizes={} if options.shapes else _free(job["model"], sizes))
     outputs = tuple(output["name"] for output in job["outputs"])
     imported = importer.imported(job["model"], io_options=_chosen(job["model"], io_options, outputs))
-    graph = imported.survey.whole()
-    nodes = computed_nodes(graph)
+    graph, nodes = as_exported(imported.survey.whole(), job)
     layers = [name for name in job["layers"] if nodes.get(name) in imported.tensors]
     selected = []
     for output in job["outputs"]:

@@ -8,6 +8,7 @@ the executor computes pixels. docs/engineering/videocore.md explains every figur
     transcript.py  recorded messages -> statistics of each program and jobs of each layer
     measure.py     both of them, from an ordinary process
     compile_only.py, verify.py  do a bundle's programs compile? For export: nothing is drawn, and time is limited
+    known_programs.py  statistics of the programs of earlier exports
     floor.py       lower bound of a layer's arithmetic
     report.py      statistics -> a row for each layer, totals, problems
     estimate.py    rows -> estimated milliseconds

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from glsl_infer.program.layout import GPU_TILE
 from glsl_infer.tools.videocore.estimate import Board, gpu_ms, layer_ms
-from glsl_infer.tools.videocore.report import SMALL, Report, Row
+from glsl_infer.tools.videocore.report import SMALL_SHARE, Report, Row
 
 OVER_FLOOR = 1.4
 """Ratio of instructions to the floor above which a convolution gets advice. Bias, residual and activation are not in
@@ -42,12 +42,12 @@ class Advice:
 
 
 def advise(report: Report) -> list[Advice]:
-    """Return suggested changes, the largest saving first; shaders below a share ``SMALL`` of the frame get none."""
+    """Return suggested changes, the largest saving first. Shaders below ``SMALL_SHARE`` of the frame get none."""
     hints = [
         advice
         for row in report.rows
         if not row.failed
-        for advice in _jobs(row) + _code(row, row.total > SMALL * report.total)
+        for advice in _jobs(row) + _code(row, row.total > SMALL_SHARE * report.total)
     ]
     return sorted(hints, key=lambda entry: -entry.saves)
 

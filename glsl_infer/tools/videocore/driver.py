@@ -38,7 +38,7 @@ LIBRARIES_HINT = (
     "it needs the system libraries libdrm2, libexpat1 and zlib1g: sudo apt install libdrm2 libexpat1 zlib1g"
 )
 
-_OTHERS = (
+_OTHER_DRIVERS = (
     "GALLIUM_DRIVER",
     "LIBGL_ALWAYS_SOFTWARE",
     "MESA_GLES_VERSION_OVERRIDE",
@@ -79,7 +79,7 @@ class Driver:
         Args:
             disassembly: whether to log every shader's disassembly too.
         """
-        variables = {name: value for name, value in public_environment().items() if name not in _OTHERS}
+        variables = {name: value for name, value in public_environment().items() if name not in _OTHER_DRIVERS}
         return {
             **variables,
             "LD_PRELOAD": _path_list(str(self.prefix / SHIM), variables.get("LD_PRELOAD")),
@@ -139,8 +139,8 @@ def find_all(prefix: Path | None = None, mesa: str | None = None) -> tuple[Drive
     if mesa is None:
         return tuple(drivers)
     if mesa not in by_version:
-        there = ", ".join(f"{driver.version or 'an unknown version'} in {driver.prefix}" for driver in drivers)
-        raise InputError(f"no VideoCore IV driver of Mesa {mesa} ({there}); {_advice(RELEASES.get(mesa))}")
+        available = ", ".join(f"{driver.version or 'an unknown version'} in {driver.prefix}" for driver in drivers)
+        raise InputError(f"no VideoCore IV driver of Mesa {mesa} ({available}); {_advice(RELEASES.get(mesa))}")
     return (by_version[mesa],)
 
 

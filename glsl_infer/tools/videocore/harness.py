@@ -45,8 +45,8 @@ class Hearing:
         write(f"@driver {renderer}, {version}")
         self._callback = _CALLBACK(self._hear)  # keeps a reference, because the driver has only its address
         _function("glDebugMessageCallbackKHR", _CALLBACK, c_void_p)(self._callback, None)
-        for what in (_DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS):
-            _function("glEnable", c_uint)(what)
+        for capability in (_DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS):
+            _function("glEnable", c_uint)(capability)
 
     def _hear(self, source: int, kind: int, name: int, severity: int, length: int, text: bytes, user: int) -> None:
         write(f"@says {text.decode('utf-8', 'replace')}")

@@ -54,7 +54,7 @@ def measure(
             errors="backslashreplace",
         ) as process:
             assert process.stdout is not None
-            lines = list(_counted(process.stdout, watch(shaders, Path(path).name)))
+            lines = list(_counted(process.stdout, watch(shaders, f"shaders of {Path(path).name}")))
         messages.seek(0)
         output = messages.read().decode("utf-8", "backslashreplace")
     if process.returncode < 0:

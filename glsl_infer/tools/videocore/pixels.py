@@ -177,9 +177,14 @@ def alone(session: Session, exact: dict[str, Array]) -> list[LayerPixels]:
 def _layer(session: Session, node: Node, exact: dict[str, Array]) -> LayerPixels:
     value = session.bundle.values[node.name]
     drawn = session.run_layer(node.name, [exact[name] for name in node.inputs])
-    off = np.rint(in_steps(np.asarray(drawn, np.float64), value)) - np.rint(in_steps(exact[node.name], value))
+    errors = np.rint(in_steps(np.asarray(drawn, np.float64), value)) - np.rint(in_steps(exact[node.name], value))
     return LayerPixels(
-        node.name, node.op, int(off.size), int(np.count_nonzero(off)), float(np.abs(off).max()), float(off.mean())
+        node.name,
+        node.op,
+        int(errors.size),
+        int(np.count_nonzero(errors)),
+        float(np.abs(errors).max()),
+        float(errors.mean()),
     )
 
 

@@ -21,7 +21,7 @@ from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
 LANES = 16
 """Pixels that a QPU works on at once."""
 
-SMALL = 0.01
+SMALL_SHARE = 0.01
 """Share of a frame's instructions up to which a layer may use a single thread."""
 
 
@@ -226,7 +226,7 @@ def _single_threaded(rows: Sequence[Row]) -> list[Problem]:
             row.layer,
             f"falls to one thread, so that nothing is computed while a texel is on its way ({row.total / frame:.2%} of "
             "the frame's instructions); keep fewer values alive at once, and no fetch in a branch",
-            row.total > SMALL * frame,
+            row.total > SMALL_SHARE * frame,
         )
         for row in rows
         if row.threads == 1 and row.fetches

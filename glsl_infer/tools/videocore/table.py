@@ -13,7 +13,7 @@ from glsl_infer.tools.videocore import estimate
 from glsl_infer.tools.videocore.advice import advise, advise_author
 from glsl_infer.tools.videocore.report import Report, Row
 
-NOTHING = "-"
+EMPTY_CELL = "-"
 """Cell of a figure that does not apply."""
 
 MOST_ADVICE = 12
@@ -134,7 +134,7 @@ def _side_by_side(reports: Sequence[Report], draw_share: float) -> str:
         layer_rows = [next((row for row in report.rows if row.layer == layer), None) for report in reports]
         cells = [layer]
         for row in layer_rows:
-            cells += [NOTHING] * 3 if row is None else _cells_beside(row)
+            cells += [EMPTY_CELL] * 3 if row is None else _cells_beside(row)
         rows.append(cells + [_change(layer_rows[0], row) for row in layer_rows[1:]])
     totals = [report.total for report in reports]
     rows.append(
@@ -189,27 +189,27 @@ def _cells(row: Row, total: int, draw_share: float) -> list[str]:
         row.layer,
         str(row.passes),
         _span(row),
-        f"{row.total / 1e6:.2f}" if measured else NOTHING,
-        f"{row.total / total:.1%}" if measured else NOTHING,
-        str(row.threads) if measured else NOTHING,
-        str(row.uniforms) if measured else NOTHING,
-        str(row.fetches) if measured else NOTHING,
-        NOTHING if row.per_fetch is None else f"{row.per_fetch:.1f}",
-        NOTHING if row.floor_per_fetch is None else f"{row.floor_per_fetch:.1f}",
-        str(row.cycles) if measured else NOTHING,
+        f"{row.total / 1e6:.2f}" if measured else EMPTY_CELL,
+        f"{row.total / total:.1%}" if measured else EMPTY_CELL,
+        str(row.threads) if measured else EMPTY_CELL,
+        str(row.uniforms) if measured else EMPTY_CELL,
+        str(row.fetches) if measured else EMPTY_CELL,
+        EMPTY_CELL if row.per_fetch is None else f"{row.per_fetch:.1f}",
+        EMPTY_CELL if row.floor_per_fetch is None else f"{row.floor_per_fetch:.1f}",
+        str(row.cycles) if measured else EMPTY_CELL,
         str(row.jobs),
         str(row.loads),
         str(row.tiles),
         f"{row.texture_bytes / 1e3:.1f}",
         f"{row.command_bytes / 1e3:.1f}",
-        f"{estimate.layer_ms(row, estimate.BOARDS[0], draw_share):.1f}" if measured else NOTHING,
+        f"{estimate.layer_ms(row, estimate.BOARDS[0], draw_share):.1f}" if measured else EMPTY_CELL,
     ]
 
 
 def _cells_beside(row: Row) -> list[str]:
     """Return the cells of a layer in a table of several bundles."""
     if not row.instructions:
-        return [NOTHING] * 3
+        return [EMPTY_CELL] * 3
     return [_span(row), str(row.cycles), f"{row.total / 1e6:.2f}"]
 
 
@@ -225,7 +225,7 @@ def _sums(report: Report, draw_share: float) -> list[str]:
         "",
         "",
         "",
-        f"{sums['total'] / fetched:.1f}" if fetched else NOTHING,
+        f"{sums['total'] / fetched:.1f}" if fetched else EMPTY_CELL,
         "",
         "",
         str(sums["jobs"]),
@@ -239,13 +239,13 @@ def _sums(report: Report, draw_share: float) -> list[str]:
 
 def _span(row: Row) -> str:
     if not row.instructions:
-        return NOTHING
+        return EMPTY_CELL
     return str(row.instructions) if row.least == row.instructions else f"{row.least}-{row.instructions}"
 
 
 def _change(before: Row | None, after: Row | None) -> str:
-    return NOTHING if before is None or after is None else _percent(before.total, after.total)
+    return EMPTY_CELL if before is None or after is None else _percent(before.total, after.total)
 
 
 def _percent(before: int, after: int) -> str:
-    return f"{after / before - 1.0:+.1%}" if before else NOTHING
+    return f"{after / before - 1.0:+.1%}" if before else EMPTY_CELL

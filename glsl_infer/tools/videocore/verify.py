@@ -1,8 +1,8 @@
 """Verification that a bundle's programs compile for VideoCore IV, with its driver if it is installed.
 
-Each program is compiled and linked once, in up to as many processes as there are processors. Nothing is drawn. Time is
-limited, so the longest program of each layer is compiled first: the remaining programs are similar. Without the driver,
-the predictions of the plan remain.
+Each program is compiled and linked once, in up to as many processes as there are processors. Nothing is drawn. Programs
+of earlier exports are not compiled again (``known_programs``). Time is limited, so the longest program of each layer is
+compiled first: the remaining programs are similar. Without the driver, the predictions of the plan remain.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from glsl_infer.program import PRELUDE
 from glsl_infer.support.child_process import last_line, module_command
 from glsl_infer.tools.videocore import driver as drivers
 from glsl_infer.tools.videocore.driver import Driver
-from glsl_infer.tools.videocore.report import SMALL
-from glsl_infer.tools.videocore.transcript import Measured, Shader, loops_of, parse_compiled
+from glsl_infer.tools.videocore.known_programs import KnownPrograms, key_of
+from glsl_infer.tools.videocore.report import SMALL_SHARE
+from glsl_infer.tools.videocore.transcript import Measured, loops_of, parse_compiled
 
 ONE_THREAD = "one thread is left of two, so that nothing is computed while a texel is on its way"
 
@@ -134,7 +135,11 @@ def _compiled(bundle: Bundle, names: Sequence[str], driver: Driver, seconds: flo
         "prelude": bundle.members[PRELUDE].decode("ascii"),
         "attributes": ["position", *(f"corner{index}" for index in range(most))],
     }
-    workers = max(1, min(os.cpu_count() or 1, math.ceil(len(names) / PROGRAMS_PER_PROCESS)))
+    known = KnownPrograms(driver)
+    keys = {name: key_of(common, text[entries[name].vertex], text[entries[name].fragment]) for name in names}
+    shaders = {name: shader for name in names if (shader := known.get(keys[name])) is not None}
+    names = [name for name in names if name not in shaders]
+    workers = min(os.cpu_count() or 1, math.ceil(len(names) / PROGRAMS_PER_PROCESS))
     until = time.monotonic() + seconds
     outputs, note, loops = [], "", loops_of(bundle)
     with tempfile.TemporaryDirectory() as folder:
@@ -157,12 +162,13 @@ def _compiled(bundle: Bundle, names: Sequence[str], driver: Driver, seconds: flo
                 if process.returncode:
                     note = f"the driver in {driver.prefix} does not work here ({last_line(messages)})"
             outputs.append(parse_compiled(output.splitlines(), loops))
-    shaders: dict[str, Shader] = {}
     failures: dict[str, str] = {}
     for part in outputs:
         shaders.update(part.programs)
         failures.update(part.failures)
-    return Measured(max((part.driver for part in outputs), default=""), shaders, failures), note
+    driver_name = max((part.driver for part in outputs), default=known.name)
+    known.keep(driver_name, {keys[name]: shader for name, shader in shaders.items() if name not in failures})
+    return Measured(driver_name, shaders, failures), note
 
 
 def _started(job: Path, driver: Driver, *, disassembly: bool) -> subprocess.Popen[str]:
@@ -188,7 +194,7 @@ def _checks(bundle: Bundle, users: Mapping[str, Sequence[str]], measured: Measur
         shaders = [measured.programs[name] for name in programs if name in measured.programs]
         failed = [measured.failures[name] for name in programs if name in measured.failures]
         fetching = [shader.threads for shader in shaders if shader.fetches]
-        if 1 in fetching and work[layer] > SMALL * frame:
+        if 1 in fetching and work[layer] > SMALL_SHARE * frame:
             failed.append(ONE_THREAD)
         checks.append(
             LayerCheck(

@@ -128,11 +128,11 @@ def purposes(listing: Sequence[str]) -> list[str]:
     operations = list(_operations(listing))
     readers: dict[str, set[str]] = {}
     for _, group in itertools.groupby(reversed(operations), key=lambda operation: operation.index):
-        together = list(group)  # they read before they write
-        for operation in together:
+        same_instruction = list(group)  # they read before they write
+        for operation in same_instruction:
             if readers.pop(operation.target, set()) == {"fetches"} and not operation.purpose:
                 operation.purpose = "fetches"
-        for operation in together:
+        for operation in same_instruction:
             for source in operation.sources:
                 readers.setdefault(source, set()).add(operation.purpose)
     reasons = [{"fetches"} if _LOAD in line else set[str]() for line in listing]

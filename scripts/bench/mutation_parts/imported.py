@@ -28,13 +28,13 @@ from glsl_infer.graph import Graph, Node  # noqa: E402
 def install(folder: Path) -> None:
     """Replace the exported rows and small models by ones compiled in this process on first use."""
     import needs
-    import once
+    import shared_exports
     import small_models
     from operator_table import ROWS, exported
 
     installed = needs.installed
     needs.installed = lambda name, *arguments: None if name == "keras" else installed(name, *arguments)
-    once.made_once = lambda name, make, sources=(): folder / name
+    shared_exports.made_once = lambda name, make, sources=(): folder / name
     rows = {row.name: row for row in ROWS}
     every_row = _Lazy(rows, lambda name: _row(folder / "rows", rows[name]))
     exported.read = lambda _: every_row
@@ -147,8 +147,8 @@ def _write_rows(folder: Path) -> None:
         expected = models.expected(row, model, picture)
         _write(graph, folder / f"{row.name}.graph", picture=picture, expected=expected)
         if row.without is not None:
-            alone = to_graph(models.model_of(row.without, (row.size, row.size, row.channels)))
-            _write(alone, folder / f"{row.name}.without.graph")
+            baseline = to_graph(models.model_of(row.without, (row.size, row.size, row.channels)))
+            _write(baseline, folder / f"{row.name}.without.graph")
 
 
 def _write_models(folder: Path) -> None:

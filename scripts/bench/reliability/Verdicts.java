@@ -6,8 +6,8 @@ import java.io.InputStream;
 import java.io.InputStreamReader;
 
 /**
- * What the Java reader says of files: for each path on standard input a line, the refusal or "ok" and what it read: name,
- * passes and labels, as a sum.
+ * Verdicts of the Java reader: for each path on standard input a line with the refusal, or "ok" and a checksum of name,
+ * passes and labels.
  */
 final class Verdicts {
     private Verdicts() {}

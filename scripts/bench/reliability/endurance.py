@@ -67,20 +67,20 @@ def endure(bundle: Bundle, frames: int, samples: int) -> dict[str, Any]:
     with Context() as context, Session(bundle, context=context, cache=False) as session:
         expected = [session.run(picture) for picture in pictures]
 
-        def off(results: list[Any]) -> int:
+        def count_wrong(results: list[Any]) -> int:
             return sum(not np.array_equal(result, two) for result, two in zip(results, expected))
 
         def work(until: int) -> None:
             nonlocal wrong, done, sessions
             while done < until:
                 if done // len(pictures) % 2:
-                    wrong += off(list(session.stream(pictures)))
+                    wrong += count_wrong(list(session.stream(pictures)))
                 else:
-                    wrong += off([session.run(picture) for picture in pictures])
+                    wrong += count_wrong([session.run(picture) for picture in pictures])
                 done += len(pictures)
                 if done % REOPEN == 0:
                     with Session(bundle, context=context, cache=False) as another:
-                        wrong += off([another.run(pictures[0])])
+                        wrong += count_wrong([another.run(pictures[0])])
                     sessions += 1
 
         work(WARM_UP)

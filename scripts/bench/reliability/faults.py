@@ -128,9 +128,9 @@ def faults(place: Place, calls: list[tuple[int, power_cut.Call]]) -> Iterator[tu
     names = {
         name: [number for number, call in changing if call.name == name] for _, call in changing for name in [call.name]
     }
-    some = {number for numbers in names.values() for number in (numbers[0], numbers[len(numbers) // 2], numbers[-1])}
+    sampled = {number for numbers in names.values() for number in (numbers[0], numbers[len(numbers) // 2], numbers[-1])}
     for number, call in changing:
-        for fault in (*SIGNALS, *ERRORS) if number in some else SIGNALS[:1]:
+        for fault in (*SIGNALS, *ERRORS) if number in sampled else SIGNALS[:1]:
             place.reset()
             how = f"signal={fault}" if fault in SIGNALS else f"error={fault}"
             inject = f"inject={power_cut.CALLS}:{how}:when={number}"
@@ -143,7 +143,7 @@ def faults(place: Place, calls: list[tuple[int, power_cut.Call]]) -> Iterator[tu
                 wrong = "said that it worked"
             elif fault in ERRORS and "unlink" not in call.name and left(place):
                 wrong = "a temporary was left"
-            elif number in some:
+            elif number in sampled:
                 place.run("new")
                 wrong = "" if place.seen() == place.new else "cannot be written any more"
             yield fault, f"{place.name}, {fault} at {call.name} {number}: {wrong}" if wrong else ""

@@ -38,7 +38,7 @@ from mutations import KINDS  # noqa: E402
 
 from glsl_infer.errors import GlslInferError, InputError, RunError  # noqa: E402
 
-EACH = 20.0
+SECONDS_PER_FILE = 20.0
 """Timeout of one file in seconds."""
 START = 120.0
 """Timeout of the process's start in seconds."""
@@ -100,7 +100,7 @@ class Fuzzing:
             try:
                 kind, ended = self._follow(lines)
                 if ended == "died":
-                    process.wait(EACH)
+                    process.wait(SECONDS_PER_FILE)
             finally:
                 process.kill()
         last = errors.read_text("utf-8", "replace")[-1500:]
@@ -116,7 +116,9 @@ class Fuzzing:
         trial = Path(__file__).with_name("trial.py")
         command = [sys.executable, str(trial), str(self._current)]
         try:
-            done = subprocess.run(command, env=_environment(), timeout=EACH, capture_output=True, check=False)
+            done = subprocess.run(
+                command, env=_environment(), timeout=SECONDS_PER_FILE, capture_output=True, check=False
+            )
         except subprocess.TimeoutExpired:
             return False
         return done.returncode == 0
@@ -126,9 +128,9 @@ class Fuzzing:
         kind, start = "", 0
         while True:
             try:
-                text = lines.get(timeout=EACH if kind else START)
+                text = lines.get(timeout=SECONDS_PER_FILE if kind else START)
             except queue.Empty:
-                return kind, f"hung for {EACH:.0f} s"
+                return kind, f"hung for {SECONDS_PER_FILE:.0f} s"
             if text is None:
                 return kind, "died"
             line: dict[str, Any] = json.loads(text)

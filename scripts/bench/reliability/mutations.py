@@ -120,15 +120,15 @@ def _bytes(rng: Random, data: bytes) -> bytes:
     changed = bytearray(data)
     for _ in range(rng.randint(1, 8)):
         at = rng.randint(0, len(changed))
-        how = rng.randint(0, 4)
+        choice = rng.randint(0, 4)
         piece = rng.randbytes(rng.randint(1, 16))
-        if how == 0:
+        if choice == 0:
             changed[at : at + len(piece)] = piece
-        elif how == 1:
+        elif choice == 1:
             changed[at:at] = piece
-        elif how == 2:
+        elif choice == 2:
             del changed[at : at + rng.randint(1, 4096)]
-        elif how == 3:
+        elif choice == 3:
             changed[at:at] = changed[at : at + rng.randint(1, 4096)]
         else:
             del changed[at:]
@@ -140,14 +140,14 @@ def _zip(rng: Random, data: bytes) -> bytes:
     entries = list(unpacked(data).items())
     for _ in range(rng.randint(1, 3)):
         at = rng.randint(0, len(entries) - 1)
-        how, name = rng.randint(0, 4), rng.choice(HOSTILE_NAMES)
-        if how == 0 and len(entries) > 1:
+        choice, name = rng.randint(0, 4), rng.choice(HOSTILE_NAMES)
+        if choice == 0 and len(entries) > 1:
             del entries[at]
-        elif how == 1:
+        elif choice == 1:
             entries[at] = (name, entries[at][1])
-        elif how == 2:
+        elif choice == 2:
             entries.append((name, entries[at][1]))
-        elif how == 3:
+        elif choice == 3:
             entries.append(entries[at])
         else:
             entries.append(("weights/bomb.f32", bytes(rng.choice((0, 1 << 10, 8 << 20)))))
@@ -183,16 +183,16 @@ def _change(rng: Random, data: Any) -> None:
     """Change one to six values of JSON data, a non-empty object."""
     for _ in range(rng.randint(1, 6)):
         container, key = rng.choice(list(places(data)) or [({"": 0}, "")])
-        value, how = container[key], rng.randint(0, 6)
-        if how == 0:
+        value, choice = container[key], rng.randint(0, 6)
+        if choice == 0:
             del container[key]
-        elif how == 1 and isinstance(container, dict):
+        elif choice == 1 and isinstance(container, dict):
             container["unknown"] = value
-        elif how == 2 and isinstance(container, list):
+        elif choice == 2 and isinstance(container, list):
             container.extend([value] * rng.choice((1, 2, 100)))
-        elif how == 3 and isinstance(value, int):
+        elif choice == 3 and isinstance(value, int):
             container[key] = value + rng.choice((-1, 1, 0.5))
-        elif how <= 4:  # another value of the same type
+        elif choice <= 4:  # another value of the same type
             others = [c[k] for c, k in places(data) if isinstance(c[k], type(value)) and c is not value]
             container[key] = json.loads(json.dumps(rng.choice(others or [value])))
         else:
@@ -229,8 +229,8 @@ def _json_text(rng: Random, data: bytes) -> bytes:
     text = members[name]
     nested = rng.choice((b"[" * 100_000, b'{"a":' * 50_000, b"9" * 10_000, b"NaN", b"-Infinity", b"1e999"))
     at = rng.randint(0, len(text))
-    whole = rng.choice((nested, text[:at] + nested + text[at:], _bytes(rng, text)))
-    changed = {**members, name: whole}
+    changed_text = rng.choice((nested, text[:at] + nested + text[at:], _bytes(rng, text)))
+    changed = {**members, name: changed_text}
     return packed(list(changed.items())) if name == MANIFEST else rehashed(changed)
 
 
@@ -241,12 +241,12 @@ def _glsl(rng: Random, data: bytes) -> bytes:
     name = rng.choice(names)
     lines = members[name].decode().split("\n")
     for _ in range(rng.randint(1, 4)):
-        at, how = rng.randint(0, len(lines) - 1), rng.randint(0, 4)
-        if how == 0 and len(lines) > 1:
+        at, choice = rng.randint(0, len(lines) - 1), rng.randint(0, 4)
+        if choice == 0 and len(lines) > 1:
             del lines[at]
-        elif how == 1:
+        elif choice == 1:
             lines[at] = lines[at].replace(*rng.choice((("0", "9"), ("2", "-1"), (".", ""), (";", ""))))
-        elif how == 2:
+        elif choice == 2:
             lines.insert(at, rng.choice(members[rng.choice(names)].decode().split("\n")))
         else:
             lines.insert(at, rng.choice(HOSTILE_GLSL))
@@ -261,10 +261,10 @@ def _weights(rng: Random, data: bytes) -> bytes:
     members = unpacked(data)
     name = rng.choice(sorted(name for name in members if name.startswith("weights/")))
     changed = bytearray(members[name])
-    how = rng.randint(0, 3)
-    if how == 0:
+    choice = rng.randint(0, 3)
+    if choice == 0:
         changed[:] = struct.pack("<f", rng.choice(HOSTILE_FLOATS)) * (len(changed) // 4)
-    elif how == 1:
+    elif choice == 1:
         changed = bytearray(_bytes(rng, bytes(changed)))
     else:
         for _ in range(rng.randint(1, 8)):
@@ -294,25 +294,25 @@ def _container(rng: Random, data: bytes) -> bytes:
     other = packed([*unpacked(data).items()], rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
     changed = bytearray(rng.choice((data, other)))
     for _ in range(rng.randint(1, 2)):
-        how = rng.randint(0, 6)
-        directory = changed.rfind(b"PK\1\2" if how == 5 else b"PK\5\6")
+        choice = rng.randint(0, 6)
+        directory = changed.rfind(b"PK\1\2" if choice == 5 else b"PK\5\6")
         starts = [at for at in range(len(changed) - 4) if changed.startswith((b"PK\3\4", b"PK\1\2"), at)]
         at = rng.choice(starts or [0])
         junk = rng.choice((b"\0", b"PK\5\6", b"x" * 30, bytes(other), b"PK\3\4" + bytes(26)))
-        if how == 0:
+        if choice == 0:
             changed[:0] = junk
-        elif how == 1:
+        elif choice == 1:
             changed += junk
-        elif how == 2:
+        elif choice == 2:
             changed[at:at] = junk
-        elif how == 3:
+        elif choice == 3:
             offset = at + rng.randint(4, 45)
             if offset < len(changed):
                 changed[offset] ^= 1 << rng.randint(0, 7)
-        elif how == 4:
+        elif choice == 4:
             name = at + rng.randint(30, 60)
             changed[name : name + 1] = rng.choice((b"x", b"", b"\0", b"\xc3\xa9"))
-        elif how == 5:
+        elif choice == 5:
             offset = directory + rng.randint(4, 45)
             if 0 <= offset < len(changed):
                 changed[offset] ^= 1 << rng.randint(0, 7)

@@ -161,10 +161,10 @@ class Disk:
         self._files[number].writes.append((place, at, data))
         offsets[number] = at + len(data)
 
-    def _name(self, tree: Tree, place: int, what: str, paths: tuple[str, ...], number: int) -> None:
+    def _name(self, tree: Tree, place: int, change: str, paths: tuple[str, ...], number: int) -> None:
         folders = frozenset(tree[os.path.dirname(path)] for path in paths if os.path.dirname(path) in tree)  # noqa: PTH120
-        self._names.append((place, folders, what, paths, number))
-        _apply(tree, what, paths, number)
+        self._names.append((place, folders, change, paths, number))
+        _apply(tree, change, paths, number)
 
     def states(self, target: str) -> Iterator[tuple[int, dict[str, bytes] | None]]:
         """Yield (index of the cut, possible contents of ``target``): None if missing, else bytes by relative path."""
@@ -175,8 +175,8 @@ class Disk:
                 if any(place < synced < cut and number in folders for synced, number in self._synced):
                     sure = count
             tree = dict(self._start)
-            for _, _, what, paths, number in names[:sure]:
-                _apply(tree, what, paths, number)
+            for _, _, change, paths, number in names[:sure]:
+                _apply(tree, change, paths, number)
             for count in range(sure, len(names) + 1):
                 if count > sure:
                     _apply(tree, *names[count - 1][2:])
@@ -192,18 +192,18 @@ class Disk:
                     )
 
 
-def _apply(tree: Tree, what: str, paths: tuple[str, ...], number: int) -> None:
+def _apply(tree: Tree, change: str, paths: tuple[str, ...], number: int) -> None:
     """Apply a call's changes of names; the contents of a folder move with the folder."""
 
     def detached(top: str) -> Tree:
         return {path: tree.pop(path) for path in list(tree) if f"{path}/".startswith(f"{top}/")}
 
-    if what == "make":
+    if change == "make":
         tree[paths[0]] = number
-    elif what == "drop":
+    elif change == "drop":
         detached(paths[0])
     else:
         first, second = detached(paths[0]), detached(paths[1])
         tree.update({paths[1] + path[len(paths[0]) :]: entry for path, entry in first.items()})
-        if what == "swap":
+        if change == "swap":
             tree.update({paths[0] + path[len(paths[1]) :]: entry for path, entry in second.items()})

@@ -35,7 +35,7 @@ ACCEPTED = "ok"
 SHADERS = ("GLSL", "tokens")
 """Kinds of changes of a shader alone."""
 RULE = re.compile(r" \(rule: ([a-z. ]+)\)$")
-PART = re.compile(r"pass \d+|(?:layer|program|texture|input|output) '[^']*'|member '[^']{,99}|limits|probe")
+NAMED_PART = re.compile(r"pass \d+|(?:layer|program|texture|input|output) '[^']*'|member '[^']{,99}|limits|probe")
 
 
 def verdict(line: str) -> tuple[str, str]:
@@ -45,7 +45,7 @@ def verdict(line: str) -> tuple[str, str]:
     """
     if line.startswith(f"{ACCEPTED} "):
         return ACCEPTED, ""
-    rule, part = RULE.search(line), PART.search(line)
+    rule, part = RULE.search(line), NAMED_PART.search(line)
     assert rule, line
     if rule[1] == "shaders" and "shader '" in line:
         return rule[1], line[line.index("shader '") :]

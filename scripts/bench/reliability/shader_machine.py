@@ -19,7 +19,7 @@ Array = NDArray[Any]
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e-?\d+)?|[-+*/=!<>]=|\+\+|&&|\|\||[-+*/=<>!?:;,.(){}\[\]]")
 _LEVELS = (("||",), ("&&",), ("==", "!="), ("<", ">", "<=", ">="), ("+", "-"), ("*", "/"))
 _SIZES = {"float": 1, "vec2": 2, "vec3": 3, "vec4": 4}
-_ONE: Mapping[str, Callable[[Array], Array]] = {
+_UNARY_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "abs": np.abs,
     "acos": np.arccos,
     "asin": np.arcsin,
@@ -376,8 +376,8 @@ class Machine:
         size = max(array.shape[1] for array in arrays)
         kind = f"vec{size}" if size > 1 else "float"
         x = arrays[0]
-        if name in _ONE:
-            return kind, _ONE[name](x)
+        if name in _UNARY_FUNCTIONS:
+            return kind, _UNARY_FUNCTIONS[name](x)
         if name == "length":
             return "float", np.sqrt((x * x).sum(1, keepdims=True, dtype="f4"))
         y = arrays[1] if len(arrays) > 1 else x

@@ -44,34 +44,51 @@ HEAD = (
     "varying vec4 coord0;\nvarying vec4 coord1;\nuniform sampler2D source;\nuniform float u;\nuniform vec2 texel;\n"
     "uniform vec4 weights[3];\n"
 )
-NEAR = ("0.0", "1.0", "0.5", "2.0", "1.5", "3.0", "0.1", "0.3", "255.0", "1.0000001", "0.99999994", "1e-9")
+COMMON_NUMBERS = ("0.0", "1.0", "0.5", "2.0", "1.5", "3.0", "0.1", "0.3", "255.0", "1.0000001", "0.99999994", "1e-9")
 NUMBERS = (
-    *NEAR * 8,
+    *COMMON_NUMBERS * 8,
     *("0.0", "1.0", "0.5", "2.0", "1.5", "3.0", "16777216.0", "16777217.0", "1e-9", "1e-30", "1e20", "3e38", "1e-38"),
     *("0.1", "0.3", "255.0", "1.0000001", "0.99999994", "8388609.0"),
 )
 INTEGERS = ("0", "1", "2", "3", "4", "7", "010", "2147483647", "65536")
 TYPES = ("float", "vec2", "vec3", "vec4")
-ONE = ("abs", "floor", "ceil", "fract", "sin", "cos", "exp", "log", "sqrt", "sign", "tan", "inversesqrt", "exp2")
-TWO = ("max", "min", "step")
+UNARY_FUNCTIONS = (
+    "abs",
+    "floor",
+    "ceil",
+    "fract",
+    "sin",
+    "cos",
+    "exp",
+    "log",
+    "sqrt",
+    "sign",
+    "tan",
+    "inversesqrt",
+    "exp2",
+)
+BINARY_FUNCTIONS = ("max", "min", "step")
+DECLARATIONS = 0.3
+"""Share of declarations among statements."""
+MOST_FINDINGS = 20
 
 
-class Program:
-    """Writes a random shader."""
+class RandomShader:
+    """Generator of one random shader from the format's grammar; a seed always gives the same text."""
 
     def __init__(self, seed: tuple[int, int]) -> None:
         self.random = random.Random(f"{seed}")
         self.variables: list[dict[str, str]] = [
             {"coord0": "vec4", "coord1": "vec4", "u": "float", "texel": "vec2"},
         ]
-        self.fixed = {"coord0", "coord1", "u", "texel"}
+        self.read_only = {"coord0", "coord1", "u", "texel"}
         self.functions: list[tuple[str, str, list[str]]] = []
         self.macros: dict[str, tuple[int, str]] = {}
         self.names = 0
         self.in_loop = False
 
     def text(self) -> str:
-        """Return the shader."""
+        """Write declarations, functions and ``main``, and return the source text."""
         lines = [HEAD.rstrip("\n")]
         for _ in range(self.random.randint(0, 2)):
             lines += self._macro()
@@ -81,7 +98,7 @@ class Program:
                 lines.append(
                     f"const {kind} {name} = {kind}({self._pick(NUMBERS)} {self._pick('+-*')} {self._pick(NUMBERS)});"
                 )
-                self.fixed.add(name)
+                self.read_only.add(name)
             else:
                 lines.append(f"{kind} {name};")
             self.variables[0][name] = kind
@@ -92,7 +109,7 @@ class Program:
         lines += [
             f"    {name} = {self._expression(kind, 1)};"
             for name, kind in self.variables[0].items()
-            if name not in self.fixed
+            if name not in self.read_only
         ]
         for _ in range(self.random.randint(1, 6)):
             lines += self._statement(1)
@@ -163,8 +180,8 @@ class Program:
             lines += self._statement(1)
         if kind != "void" and self._chance(0.97):
             if self._chance(0.2):
-                ways = [f"    return {self._expression(kind, 2)};" for _ in "ab"]
-                lines += ["#ifdef ROUND_STORES", ways[0], "#else", ways[1], "#endif"]
+                alternatives = [f"    return {self._expression(kind, 2)};" for _ in "ab"]
+                lines += ["#ifdef ROUND_STORES", alternatives[0], "#else", alternatives[1], "#endif"]
             else:
                 lines.append(f"    return {self._expression(kind, 2)};")
         self.variables.pop()
@@ -172,41 +189,62 @@ class Program:
         return ["#ifdef ROUND_STORES", *lines, "}", "#endif"] if on_some_devices else [*lines, "}"]
 
     def _assignable(self) -> list[tuple[str, str]]:
-        return [(name, kind) for scope in self.variables for name, kind in scope.items() if name not in self.fixed]
+        return [(name, kind) for scope in self.variables for name, kind in scope.items() if name not in self.read_only]
 
     def _statement(self, depth: int) -> list[str]:
-        space = "    " * depth
-        way = self.random.random()
-        if way < 0.3 or not self._assignable():
-            kind, name = self._pick(TYPES), self._name("v")
-            start = f" = {self._expression(kind, 2)}" if self._chance(0.97) else ""
-            self.variables[-1][name] = kind
-            return [f"{space}{kind} {name}{start};"]
+        """Return the lines of a random statement in ``depth`` nested blocks.
+
+        Limits in the table are cumulative shares. A kind of statement that is impossible here passes on to the next.
+        """
+        space, draw = "    " * depth, self.random.random()
+        if draw < DECLARATIONS or not self._assignable():
+            return self._declaration(space)
         name, kind = self._pick(self._assignable())
-        if way < 0.65:
-            if kind != "float" and self._chance(0.2):
-                return [
-                    f"{space}{name}.{self._pick('xy')} {self._pick(('=', '+=', '*='))} {self._expression('float', 2)};"
-                ]
-            return [f"{space}{name} {self._pick(('=', '=', '+=', '-=', '*=', '/='))} {self._expression(kind, 2)};"]
-        if way < 0.75 and kind == "vec4":
-            return [f"{space}{name} += texture2D(source, {self._expression('vec2', 2)});"]
-        if way < 0.82:
-            then = "break" if self.in_loop and self._chance(0.4) else f"{name} = {self._expression(kind, 1)}"
-            return [f"{space}if ({self._condition()}) {then};"]
-        if way < 0.84:  # hides a variable on some devices
-            value = self._expression(kind, 1)
-            self.variables[-1][name] = kind
-            return ["#ifdef ROUND_STORES", f"{space}{kind} {name} = {value};", "#endif"]
-        if way < 0.88:
-            first, second = (f"{space}{name} = {self._expression(kind, 1)};" for _ in "ab")
-            return ["#ifdef ROUND_STORES", first, *(["#else", second] if self._chance(0.5) else []), "#endif"]
-        if way < 0.93 and self.functions:
-            called, _, params = self._pick(self.functions)
-            return [f"{space}{called}({', '.join(self._expression(kind, 1) for kind in params)});"]
-        if depth < 3:
-            return self._loop(depth)
-        return [f"{space}{name} = {self._expression(kind, 1)};"]
+        for limit, statement in (
+            (0.65, self._assignment),
+            (0.75, self._sum_of_fetches),
+            (0.82, self._conditional),
+            (0.84, self._shadowing),
+            (0.88, self._device_branch),
+            (0.93, self._call),
+        ):
+            if draw < limit and (lines := statement(name, kind, space)):
+                return lines
+        return self._loop(depth) if depth < 3 else [f"{space}{name} = {self._expression(kind, 1)};"]
+
+    def _declaration(self, space: str) -> list[str]:
+        kind, name = self._pick(TYPES), self._name("v")
+        start = f" = {self._expression(kind, 2)}" if self._chance(0.97) else ""
+        self.variables[-1][name] = kind
+        return [f"{space}{kind} {name}{start};"]
+
+    def _assignment(self, name: str, kind: str, space: str) -> list[str]:
+        if kind != "float" and self._chance(0.2):
+            return [f"{space}{name}.{self._pick('xy')} {self._pick(('=', '+=', '*='))} {self._expression('float', 2)};"]
+        return [f"{space}{name} {self._pick(('=', '=', '+=', '-=', '*=', '/='))} {self._expression(kind, 2)};"]
+
+    def _sum_of_fetches(self, name: str, kind: str, space: str) -> list[str]:
+        return [f"{space}{name} += texture2D(source, {self._expression('vec2', 2)});"] if kind == "vec4" else []
+
+    def _conditional(self, name: str, kind: str, space: str) -> list[str]:
+        then = "break" if self.in_loop and self._chance(0.4) else f"{name} = {self._expression(kind, 1)}"
+        return [f"{space}if ({self._condition()}) {then};"]
+
+    def _shadowing(self, name: str, kind: str, space: str) -> list[str]:
+        """Hide a variable by another of the same name, on some devices only."""
+        value = self._expression(kind, 1)
+        self.variables[-1][name] = kind
+        return ["#ifdef ROUND_STORES", f"{space}{kind} {name} = {value};", "#endif"]
+
+    def _device_branch(self, name: str, kind: str, space: str) -> list[str]:
+        first, second = (f"{space}{name} = {self._expression(kind, 1)};" for _ in "ab")
+        return ["#ifdef ROUND_STORES", first, *(["#else", second] if self._chance(0.5) else []), "#endif"]
+
+    def _call(self, name: str, kind: str, space: str) -> list[str]:
+        if not self.functions:
+            return []
+        called, _, params = self._pick(self.functions)
+        return [f"{space}{called}({', '.join(self._expression(param, 1) for param in params)});"]
 
     def _loop(self, depth: int) -> list[str]:
         space, turn = "    " * depth, self._name("i")
@@ -242,43 +280,71 @@ class Program:
         return test if self._chance(0.8) else f"{test} && {self._condition()}"
 
     def _expression(self, kind: str, depth: int) -> str:
+        """Return a random expression of a type, of at most ``depth`` nested operations; limits as in ``_statement``."""
         if depth <= 0 or self._chance(0.25):
             return self._leaf(kind)
-        way = self.random.random()
-        if way < 0.4:
-            right = kind if self._chance(0.6) else "float"
-            sign = self._pick("+-**/")
-            return f"({self._expression(kind, depth - 1)} {sign} {self._expression(right, depth - 1)})"
-        if way < 0.5:
-            return f"{self._pick(ONE)}({self._expression(kind, depth - 1)}{self._pick(('', ' + coord0.x', ' - u'))})"
-        if way < 0.6:
-            return f"{self._pick(TWO)}({self._expression(kind, depth - 1)}, {self._expression(kind, depth - 1)})"
-        if way < 0.66:
-            parts = ", ".join(self._expression(kind, depth - 1) for _ in "abc")
-            return f"{self._pick(('clamp', 'mix'))}({parts})"
-        if way < 0.72:
-            first, second = self._expression(kind, depth - 1), self._expression(kind, depth - 1)
-            return f"({self._condition()} ? {first} : {second})"
-        if way < 0.8:
-            named = [entry for entry in self.functions if entry[1] == kind]
-            if named:
-                name, _, params = self._pick(named)
-                return f"{name}({', '.join(self._expression(param, depth - 1) for param in params)})"
-        if way < 0.88 and kind == "float" and self.macros:
-            name = self._pick(list(self.macros))
-            params = self.macros[name][0]
-            arguments = [
-                self._expression("float", depth - 1)
-                + (self._pick((" + 1.0", " < 0.5 ? 0.0 : 1.0")) if self._chance(0.2) else "")
-                for _ in range(params)
-            ]
-            return f"{name}({', '.join(arguments)})" if params else name
-        if way < 0.92:
-            return f"-{self._leaf(kind)}"
+        draw = self.random.random()
+        for limit, expression in (
+            (0.4, self._arithmetic),
+            (0.5, self._unary),
+            (0.6, self._binary),
+            (0.66, self._ternary_function),
+            (0.72, self._selection),
+            (0.8, self._function_value),
+            (0.88, self._macro_value),
+            (0.92, lambda kind, _: f"-{self._leaf(kind)}"),
+        ):
+            if draw < limit and (text := expression(kind, depth - 1)):
+                return text
+        return self._of_vectors(kind, depth - 1)
+
+    def _arithmetic(self, kind: str, depth: int) -> str:
+        right = kind if self._chance(0.6) else "float"
+        sign = self._pick("+-**/")
+        return f"({self._expression(kind, depth)} {sign} {self._expression(right, depth)})"
+
+    def _unary(self, kind: str, depth: int) -> str:
+        function = self._pick(UNARY_FUNCTIONS)
+        return f"{function}({self._expression(kind, depth)}{self._pick(('', ' + coord0.x', ' - u'))})"
+
+    def _binary(self, kind: str, depth: int) -> str:
+        return f"{self._pick(BINARY_FUNCTIONS)}({self._expression(kind, depth)}, {self._expression(kind, depth)})"
+
+    def _ternary_function(self, kind: str, depth: int) -> str:
+        operands = ", ".join(self._expression(kind, depth) for _ in "abc")
+        return f"{self._pick(('clamp', 'mix'))}({operands})"
+
+    def _selection(self, kind: str, depth: int) -> str:
+        first, second = self._expression(kind, depth), self._expression(kind, depth)
+        return f"({self._condition()} ? {first} : {second})"
+
+    def _function_value(self, kind: str, depth: int) -> str:
+        """Call a function of the shader with a result of this type; return "" without such a function."""
+        suitable = [entry for entry in self.functions if entry[1] == kind]
+        if not suitable:
+            return ""
+        name, _, params = self._pick(suitable)
+        return f"{name}({', '.join(self._expression(param, depth) for param in params)})"
+
+    def _macro_value(self, kind: str, depth: int) -> str:
+        """Expand a macro of the shader; return "" for a vector, or without macros."""
+        if kind != "float" or not self.macros:
+            return ""
+        name = self._pick(list(self.macros))
+        params = self.macros[name][0]
+        arguments = [
+            self._expression("float", depth)
+            + (self._pick((" + 1.0", " < 0.5 ? 0.0 : 1.0")) if self._chance(0.2) else "")
+            for _ in range(params)
+        ]
+        return f"{name}({', '.join(arguments)})" if params else name
+
+    def _of_vectors(self, kind: str, depth: int) -> str:
+        """Return a fetch, a vector of equal components, or a dot product."""
         if kind == "vec4":
-            return f"texture2D(source, {self._expression('vec2', depth - 1)})"
+            return f"texture2D(source, {self._expression('vec2', depth)})"
         if kind != "float":
-            return f"{kind}({self._expression('float', depth - 1)})"
+            return f"{kind}({self._expression('float', depth)})"
         return f"dot({self._leaf('vec2')}, {self._leaf('vec2')})"
 
     def _leaf(self, kind: str) -> str:
@@ -298,26 +364,29 @@ class Program:
         return str(number) if kind == "float" else f"{kind}({number})"
 
 
-def inputs(rng: np.random.Generator, shader: Shader) -> Callable[[str, str, int], NDArray[Any]]:
-    """Return a function that yields values of varyings and uniforms, including the extremes of the format."""
-    most = float(GLSL_LIMITS["uniform"])
+def random_inputs(rng: np.random.Generator, shader: Shader) -> Callable[[str, str, int], NDArray[Any]]:
+    """Return a function that yields values of varyings and uniforms, including the extremes of the format.
 
-    def values(word: str, kind: str, size: int) -> NDArray[Any]:
-        far = most if word == "uniform" else float(GLSL_LIMITS["varying"])
-        shape = (FRAGMENTS, size or 1, TYPES.index(kind) + 1)
-        edges = np.array([0.0, 1.0, -1.0, 0.5, 0.25, far, -far, 1.0 / most, 2.0, 3.0, 1e-3, 255.0])
-        if word == "uniform" and shader.divisors:
-            edges[0] = 1.0 / most
-        texels = np.where(rng.random(shape) < 0.7, rng.choice(edges, shape), rng.random(shape)).astype("f4")
-        return texels if size else texels[:, 0]
+    Its arguments are the qualifier, the type, and the length of an array, or 0.
+    """
+    largest_uniform = float(GLSL_LIMITS["uniform"])
+
+    def values(qualifier: str, kind: str, length: int) -> NDArray[Any]:
+        largest = largest_uniform if qualifier == "uniform" else float(GLSL_LIMITS["varying"])
+        shape = (FRAGMENTS, length or 1, TYPES.index(kind) + 1)
+        edges = np.array([0.0, 1.0, -1.0, 0.5, 0.25, largest, -largest, 1.0 / largest_uniform, 2.0, 3.0, 1e-3, 255.0])
+        if qualifier == "uniform" and shader.divisors:
+            edges[0] = 1.0 / largest_uniform  # a divisor is never 0
+        mixed = np.where(rng.random(shape) < 0.7, rng.choice(edges, shape), rng.random(shape)).astype("f4")
+        return mixed if length else mixed[:, 0]
 
     return values
 
 
-def texels(rng: np.random.Generator) -> Callable[[NDArray[Any]], NDArray[Any]]:
+def random_texels(rng: np.random.Generator) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """Return a function from the coordinates of a fetch to random texels."""
-    kinds = np.array([0.0, 1.0, 0.5, 1.0 / 255.0], "f4")
-    return lambda coordinates: rng.choice(kinds, (coordinates.shape[0], 4))
+    levels = np.array([0.0, 1.0, 0.5, 1.0 / 255.0], "f4")
+    return lambda coordinates: rng.choice(levels, (coordinates.shape[0], 4))
 
 
 def judge(text: str, seed: int) -> str:
@@ -331,9 +400,9 @@ def judge(text: str, seed: int) -> str:
         machine = Machine(
             text,
             device,
-            inputs(rng, shader),
+            random_inputs(rng, shader),
             FRAGMENTS,
-            texels(rng),
+            random_texels(rng),
             shader.executed,
             fast=number == len(DEVICES) - 1,
         )
@@ -351,13 +420,13 @@ def check(seed: int, programs: int, seconds: float) -> dict[str, Any]:
     end = time.monotonic() + seconds
     report: dict[str, Any] = {"seed": seed, "programs": 0, "accepted": 0, "findings": []}
     for number in range(programs):
-        text = Program((seed, number)).text()
+        text = RandomShader((seed, number)).text()
         verdict = judge(text, number)
         report["programs"] += 1
         report["accepted"] += verdict != "refused"
         if verdict not in ("refused", "accepted", "no GLSL"):
             report["findings"].append({"number": number, "finding": verdict, "text": text})
-        if time.monotonic() > end or len(report["findings"]) >= 20:
+        if time.monotonic() > end or len(report["findings"]) >= MOST_FINDINGS:
             break
     return report
 

@@ -33,7 +33,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 
 import numpy as np  # noqa: E402
 from glsl_mutations import glsl_tokens  # noqa: E402
-from shader_values import Program  # noqa: E402
+from shader_values import RandomShader  # noqa: E402
 
 from glsl_infer.bundle.shader_check import Shader, parse  # noqa: E402
 from glsl_infer.errors import BundleError, GlslInferError, RunError, ShaderError  # noqa: E402
@@ -65,7 +65,7 @@ def sources(is_random: bool = False) -> list[str]:
 def mutant(texts: Sequence[str], seed: int, number: int) -> tuple[str, Shader | None]:
     """Return a changed or random shader, and its parsed form; None if the reader refuses it."""
     rng = Random(str((seed, number)))
-    text = glsl_tokens(rng, rng.choice(texts), texts) if texts else Program((seed, number)).text()
+    text = glsl_tokens(rng, rng.choice(texts), texts) if texts else RandomShader((seed, number)).text()
     try:
         return text, parse("mutant", text)
     except BundleError:

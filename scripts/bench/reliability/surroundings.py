@@ -64,12 +64,12 @@ def _command(*words: object, limit: int | None = None, **environment: str) -> su
 def _finding(process: subprocess.Popen[str]) -> str:
     """Return the problem of a command after its end, or an empty string."""
     try:
-        _, said = process.communicate(timeout=LIMIT_S)
+        _, printed = process.communicate(timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         return f"hangs for {LIMIT_S:.0f} s"
-    if process.returncode not in (0, 1, 2) or "Traceback" in said:
-        return f"exit code {process.returncode}: {said.strip()[-200:]}"
+    if process.returncode not in (0, 1, 2) or "Traceback" in printed:
+        return f"exit code {process.returncode}: {printed.strip()[-200:]}"
     return ""
 
 
@@ -170,9 +170,10 @@ def signatures(folder: Path, rng: random.Random) -> Cases:
     secret, number = Ed25519PrivateKey.generate(), b"12345678"
     key = base64.b64encode(b"Ed" + number + secret.public_key().public_bytes_raw()).decode("ascii")
     path = tiny.write_tiny(folder)
-    signature, said = secret.sign(path.read_bytes()), b"by me"
+    signature, comment = secret.sign(path.read_bytes()), b"by me"
     parts = [
-        base64.b64encode(part).decode("ascii") for part in (b"Ed" + number + signature, secret.sign(signature + said))
+        base64.b64encode(part).decode("ascii")
+        for part in (b"Ed" + number + signature, secret.sign(signature + comment))
     ]
     text = f"untrusted comment: x\n{parts[0]}\ntrusted comment: by me\n{parts[1]}\n".encode("ascii")
     files = {path: path.read_bytes(), path.with_name(f"{path.name}.minisig"): text}

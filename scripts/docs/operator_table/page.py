@@ -110,7 +110,7 @@ def _models_written() -> str:
 def _section(group: Group, costs: Mapping[str, Cost]) -> str:
     """Return a section; rows of equal costs and notes share a line of its list."""
     lines = _merged([(row, _costs(row, costs[row.name])) for row in group.rows])
-    listed = "".join(f"- {what}: {costs}\n" for what, costs in lines)
+    listed = "".join(f"- {label}: {costs}\n" for label, costs in lines)
     return f"\n## {group.title}\n\n{textwrap.fill(group.text, 140)}\n\n{listed}"
 
 

@@ -49,15 +49,15 @@ export class Detector {
       return this._withBody(decode(own, this._anchors.subarray(4 * row, 4 * row + 4), rules));
     });
     const classes = rules.exclusive ? [-1] : [...new Set(candidates.map(({ index }) => index))].sort((a, b) => a - b);
-    const things = classes.flatMap((label) => {
+    const kept = classes.flatMap((label) => {
       const of = candidates.flatMap(({ index }, i) => (label < 0 || index === label ? [i] : []));
       const own = of.map((i) => candidates[i]!.score);
       const chosen = suppress(of.map((i) => boxes[i]!), own, rules.overlap, rules.most, rules.merge);
       return chosen.map(({ box, best }) => ({ ...candidates[of[best]!]!, box }));
     });
-    things.sort((a, b) => b.score - a.score);
+    kept.sort((a, b) => b.score - a.score);
     const place = this._back(size);
-    const detections = things.slice(0, rules.most).map(({ box, score, index }): Detection => {
+    const detections = kept.slice(0, rules.most).map(({ box, score, index }): Detection => {
       const [low, high, ...points] = place(box);
       return { box: [...low!, ...high!], score, label: rules.labels[index]!, index, points };
     });

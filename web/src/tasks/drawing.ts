@@ -30,19 +30,19 @@ export function draw(canvas: HTMLCanvasElement, picture: PictureSource, found: F
   const zoom = [width / found.size.width, height / found.size.height] as const;
   const at = (point: readonly number[]): readonly [number, number] => [point[0]! * zoom[0], point[1]! * zoom[1]];
   context.lineJoin = context.lineCap = "round";
-  [...found.things].reverse().forEach((thing, k) => {
+  [...found.things].reverse().forEach((item, k) => {
     const i = found.things.length - 1 - k; // the best object is drawn last, on top
-    const points = thing.points.map(at);
-    if ("box" in thing) {
-      const ink = colour(thing.label ? thing.index : i);
+    const points = item.points.map(at);
+    if ("box" in item) {
+      const ink = colour(item.label ? item.index : i);
       const { width: wide, height: high } = found.size; // a box can extend beyond the image
-      const seen = thing.box.map((side, k) => Math.min(Math.max(side, 0), k % 2 ? high : wide));
+      const seen = item.box.map((side, k) => Math.min(Math.max(side, 0), k % 2 ? high : wide));
       const [left, top, right, bottom] = seen as [number, number, number, number];
       const corners = [[left, top], [right, top], [right, bottom], [left, bottom], [left, top]].map(at);
       lines(context, [corners], ink, stroke(canvas));
       lines(context, found.rules.lines.map((line) => line.map((p) => points[p]!)), ink, stroke(canvas));
       dots(context, points, ink);
-      write(context, `${thing.label} ${Math.round(100 * thing.score)} %`.trim(), corners[0]!, ink);
+      write(context, `${item.label} ${Math.round(100 * item.score)} %`.trim(), corners[0]!, ink);
     } else if (found.kind === "landmarks") {
       const joined = (which: readonly (readonly number[])[]) => which.map((line) => line.map((p) => points[p]!));
       lines(context, joined(found.rules.fine), FINE, Math.max(1, stroke(canvas) / 3));

@@ -11,9 +11,9 @@ import type { Detection, FoundLandmarks, Landmarks } from "./results.ts";
 import { Studio } from "./studio.ts";
 
 /** Intersection over union above which two cuts show the same object. */
-const SAME = 0.4;
+const SAME_OBJECT = 0.4;
 /** Number of frames after which the detector searches for more objects while some are followed. */
-const SEARCH = 15;
+const SEARCH_INTERVAL = 15;
 
 /** An image, with a function that returns a cut of it. */
 interface Frame extends Extent {
@@ -66,10 +66,10 @@ export class Landmarker {
     this._size = size;
     let results = await this._points(frame, this._cuts);
     this._since += 1;
-    if (!results.length || (results.length < this.rules.most && this._since >= SEARCH)) {
+    if (!results.length || (results.length < this.rules.most && this._since >= SEARCH_INTERVAL)) {
       this._since = 0;
       const currentCuts = results.map(({ cut }) => cut);
-      const isNew = (cut: Cut): boolean => currentCuts.every((other) => !(cut.overlap(other) >= SAME));
+      const isNew = (cut: Cut): boolean => currentCuts.every((other) => !(cut.overlap(other) >= SAME_OBJECT));
       const added = (await this._detected(frame)).filter(isNew).slice(0, this.rules.most - results.length);
       results = [...results, ...(await this._points(frame, added))];
     }
@@ -100,10 +100,10 @@ export class Landmarker {
     const score = rules.presence !== undefined && rules.activation === "sigmoid" ? sigmoid(presence) : presence;
     const numbers = outputs[rules.points]!.data;
     if (!(score >= rules.threshold) || !numbers.every(Number.isFinite)) return undefined;
-    const [wide, high] = [rules.unit ?? width, rules.unit ?? height];
+    const [unitX, unitY] = [rules.unit ?? width, rules.unit ?? height];
     const points = Array.from({ length: numbers.length / rules.dimensions }, (_, i) => {
       const [x, y, ...others] = numbers.subarray(i * rules.dimensions, (i + 1) * rules.dimensions);
-      return [...cut.toPicture([x! / wide, y! / high]), ...others.map((number) => (number * cut.width) / wide)];
+      return [...cut.toPicture([x! / unitX, y! / unitY]), ...others.map((number) => (number * cut.width) / unitX)];
     });
     const attributes = Object.fromEntries(Object.entries(rules.attributes).map(([name, output]) => [name, first(output)]));
     return { points, score, attributes, cut };
@@ -129,7 +129,7 @@ export class Landmarker {
   private async _detected({ picture }: Frame): Promise<Cut[]> {
     this.detections += 1;
     const { things } = await this.detector.run(picture);
-    return things.slice(0, this.rules.most).map((thing) => this.cutOf(thing));
+    return things.slice(0, this.rules.most).map((detection) => this.cutOf(detection));
   }
 
   private async _points(frame: Frame, cuts: readonly Cut[]): Promise<Landmarks[]> {
@@ -152,7 +152,7 @@ export class Landmarker {
 function onCpu(source: PictureSource): Frame {
   const picture = pixelsIn(source);
   const { width, height } = picture;
-  return { width, height, picture, cut: (cut, wide, high) => pixelsOf(picture, cut, wide, high) };
+  return { width, height, picture, cut: (cut, columns, rows) => pixelsOf(picture, cut, columns, rows) };
 }
 
 /** Return the cuts for the next frame, without those of an object that another one shows. */
@@ -162,16 +162,16 @@ function distinct(found: readonly Landmarks[], region: Region): Cut[] {
     const flat = points.map(([x, y]): Point => [x!, y!]);
     const chosen = region.points.length ? region.points.map((i) => flat[i]!) : flat;
     const cut = around(chosen, angleOf(region, flat), region);
-    if (cut.usable && cuts.every((other) => !(cut.overlap(other) >= SAME))) cuts.push(cut);
+    if (cut.usable && cuts.every((other) => !(cut.overlap(other) >= SAME_OBJECT))) cuts.push(cut);
   }
   return cuts;
 }
 
-function angleOf({ from, to, direction: wanted }: Region, points: readonly Point[]): number {
+function angleOf({ from, to, direction: target }: Region, points: readonly Point[]): number {
   if (!from.length) return 0;
   const mean = (indices: readonly number[], axis: 0 | 1): number =>
     indices.reduce((sum, i) => sum + points[i]![axis], 0) / indices.length;
-  return direction([mean(from, 0), mean(from, 1)], [mean(to, 0), mean(to, 1)], wanted);
+  return direction([mean(from, 0), mean(from, 1)], [mean(to, 0), mean(to, 1)], target);
 }
 
 /** Return whether a cut is valid and overlaps the image, because a follower can drift away. */

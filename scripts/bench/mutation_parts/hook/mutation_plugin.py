@@ -32,7 +32,7 @@ def _write(**fields: Any) -> None:
 
 def _cpu() -> float:
     """Return the CPU seconds of this process and of its ended children."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    used = [resource.getrusage(scope) for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 

@@ -68,7 +68,7 @@ public class Activity extends Context {
         Phone.chooser = code;
     }
 
-    // What the system does, which the harness calls.
+    // Actions of the system, called by the harness.
 
     public void create(Bundle saved) {
         onCreate(saved);

@@ -5,7 +5,7 @@ import glslinfer.fake.Phone;
 import glslinfer.runner.Gl;
 import java.nio.ByteBuffer;
 
-/** An external texture that shows what {@link #send} was given last, through an EGLImage as on a phone. */
+/** An external texture with the last image of {@link #send}, shared through an EGLImage as on a phone. */
 public class SurfaceTexture {
     public interface OnFrameAvailableListener {
         void onFrameAvailable(SurfaceTexture texture);

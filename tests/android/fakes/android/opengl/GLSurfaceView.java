@@ -9,7 +9,7 @@ import java.util.Queue;
 import javax.microedition.khronos.egl.EGLConfig;
 import javax.microedition.khronos.opengles.GL10;
 
-/** A GL surface whose thread is the harness's: {@link #pump} does what it would do next. */
+/** A GL surface on the thread of the harness: {@link #pump} performs the next task of its own thread. */
 public class GLSurfaceView extends View {
     public interface Renderer {
         void onSurfaceCreated(GL10 gl, EGLConfig config);
@@ -67,7 +67,7 @@ public class GLSurfaceView extends View {
         resized = true;
     }
 
-    /** Does one thing that is due; returns false where nothing is. */
+    /** Performs one pending task; returns false without a pending task. */
     public boolean pump() {
         if (!resumed) {
             return false;

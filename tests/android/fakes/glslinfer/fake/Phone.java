@@ -39,7 +39,7 @@ import java.util.zip.ZipFile;
  * A phone without Android: runs the app's own activity on faked android.* classes and this machine's OpenGL ES.
  *
  * <p>Commands are read from standard input, a line each, and answered by a line of JSON; tests/android/phone.py sends
- * them. The main thread and the GL thread are one here: {@link #pump} does what is due in either.
+ * them. The main thread and the GL thread are one here: {@link #pump} performs the pending tasks of both.
  */
 public final class Phone {
     public static ZipFile apk;
@@ -54,7 +54,7 @@ public final class Phone {
     public static AlertDialog dialog;
     public static int chooser;
 
-    /** What the app handed to another app. */
+    /** Text that the app shared with another app. */
     public static String sent;
 
     public static final CameraManager cameras = new CameraManager();
@@ -76,7 +76,7 @@ public final class Phone {
 
     private Phone() {}
 
-    /** Takes what is to be done in the main thread; from any thread. */
+    /** Adds a task for the main thread; callable from any thread. */
     public static void post(Runnable action) {
         MAIN.add(action);
     }
@@ -263,7 +263,7 @@ public final class Phone {
         return GLSurfaceView.only.pump();
     }
 
-    /** Draws a frame, and counts what it allocates. */
+    /** Draws a frame, and counts its allocated bytes. */
     public static void drawn(Runnable frame) {
         long before = THREADS.getThreadAllocatedBytes(Thread.currentThread().getId());
         frame.run();
@@ -336,7 +336,7 @@ public final class Phone {
         return canvas;
     }
 
-    /** Writes what is on the screen as raw RGBA, top row first: the GL surface, and the views over it. */
+    /** Writes the screen as raw RGBA, top row first: the GL surface, and the views over it. */
     private static void screen(String file) throws IOException {
         ByteBuffer pixels = ByteBuffer.allocateDirect(4 * width * height).order(ByteOrder.nativeOrder());
         Gl gl = new DesktopGl();

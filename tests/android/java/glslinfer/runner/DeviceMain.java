@@ -13,12 +13,12 @@ import java.nio.file.Paths;
 import java.util.Arrays;
 
 /**
- * What is known of a device, and what it is told, for tests.
+ * Properties of a device, and its lines in shaders, for tests.
  *
  * <pre>
- *   facts RENDERER...                 how stores round here; of each GL_RENDERER what it wants of shaders
- *   small NAME VALUE BUNDLE           what is said of a device whose limit of that number (as Gl has it) is so low
- *   two BUNDLE BUNDLE                 whether two sessions of a device stay apart, also when one of them closes
+ *   facts RENDERER...                 rounding of stores here, and the forms of shaders for each GL_RENDERER
+ *   small NAME VALUE BUNDLE           the message for a device on which the limit NAME, as in Gl, is VALUE
+ *   two BUNDLE BUNDLE                 whether two sessions of a device are independent, also after one is closed
  *   told LINES BUNDLE PICTURE OUT     a frame on a device that needs these lines (joined by commas)
  * </pre>
  */

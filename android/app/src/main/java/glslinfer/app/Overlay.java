@@ -72,36 +72,36 @@ final class Overlay {
         scale = (shownAt.right - shownAt.left) / result.width;
         Description task = result.description;
         for (int i = result.detections.size() - 1; i >= 0; i--) { // the best object is drawn last, on top
-            Detection thing = result.detections.get(i);
-            int colour = colour(thing.label.isEmpty() ? i : thing.index);
-            double left = within(thing.left, result.width), right = within(thing.right, result.width);
-            double top = within(thing.top, result.height), bottom = within(thing.bottom, result.height);
+            Detection detection = result.detections.get(i);
+            int colour = colour(detection.label.isEmpty() ? i : detection.index);
+            double left = within(detection.left, result.width), right = within(detection.right, result.width);
+            double top = within(detection.top, result.height), bottom = within(detection.bottom, result.height);
             double[][] corners = {{left, top}, {right, top}, {right, bottom}, {left, bottom}, {left, top}};
             path.rewind();
             append(corners, null);
             for (int[] line : task.detection.lines) {
-                append(thing.points, line);
+                append(detection.points, line);
             }
             stroke(colour, 2.5f);
-            dots(thing.points, colour);
-            ink.begin().append(thing.label).append(thing.label.isEmpty() ? "" : " ");
-            ink.line.append(Math.round(100 * thing.score)).append(" %");
+            dots(detection.points, colour);
+            ink.begin().append(detection.label).append(detection.label.isEmpty() ? "" : " ");
+            ink.line.append(Math.round(100 * detection.score)).append(" %");
             write(x(mirrored ? right : left), y(top), colour);
         }
         for (int i = result.landmarks.size() - 1; i >= 0; i--) {
-            Landmarks thing = result.landmarks.get(i);
+            Landmarks landmarks = result.landmarks.get(i);
             path.rewind();
             for (int[] pair : task.landmarks.fine) {
-                append(thing.points, pair);
+                append(landmarks.points, pair);
             }
             stroke(THIN, 0.8f);
             path.rewind();
             for (int[] line : task.landmarks.lines) {
-                append(thing.points, line);
+                append(landmarks.points, line);
             }
             stroke(colour(i), 2.5f);
-            if (thing.points.length < MANY_POINTS || task.landmarks.lines.length == 0) {
-                dots(thing.points, colour(i));
+            if (landmarks.points.length < MANY_POINTS || task.landmarks.lines.length == 0) {
+                dots(landmarks.points, colour(i));
             }
         }
     }

@@ -143,12 +143,12 @@ final class ResultsView extends View {
     }
 
     /** Shows the results of a task; {@code mirror}: the screen shows a mirror image of the input. */
-    void show(Found things, boolean mirror, Times times, int slices) {
-        String words = Overlay.words(things);
+    void show(Found newest, boolean mirror, Times times, int slices) {
+        String words = Overlay.words(newest);
         synchronized (this) {
-            found = things;
+            found = newest;
             foundWords = words;
-            tint = photograph == null ? null : Overlay.tint(things);
+            tint = photograph == null ? null : Overlay.tint(newest);
             mirrored = mirror;
             take(times, slices);
         }

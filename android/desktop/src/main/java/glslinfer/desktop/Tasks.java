@@ -90,19 +90,19 @@ final class Tasks {
 
     private static String json(Found result) {
         List<String> items = new ArrayList<String>();
-        for (Detection thing : result.detections) {
-            double[] box = {thing.left, thing.top, thing.right, thing.bottom};
-            items.add("{\"box\": " + Arrays.toString(box) + ", \"score\": " + thing.score + ", \"label\": "
-                    + Main.quoted(thing.label) + ", \"points\": " + Arrays.deepToString(thing.points) + "}");
+        for (Detection detection : result.detections) {
+            double[] box = {detection.left, detection.top, detection.right, detection.bottom};
+            items.add("{\"box\": " + Arrays.toString(box) + ", \"score\": " + detection.score + ", \"label\": "
+                    + Main.quoted(detection.label) + ", \"points\": " + Arrays.deepToString(detection.points) + "}");
         }
-        for (Landmarks thing : result.landmarks) {
-            Cut cut = thing.cut;
+        for (Landmarks landmarks : result.landmarks) {
+            Cut cut = landmarks.cut;
             double[] numbers = {cut.x, cut.y, cut.width, cut.height, cut.angle};
             List<String> attributes = new ArrayList<String>();
-            for (String name : thing.attributes.keySet()) {
-                attributes.add(Main.quoted(name) + ": " + thing.attributes.get(name));
+            for (String name : landmarks.attributes.keySet()) {
+                attributes.add(Main.quoted(name) + ": " + landmarks.attributes.get(name));
             }
-            items.add("{\"points\": " + Arrays.deepToString(thing.points) + ", \"score\": " + thing.score
+            items.add("{\"points\": " + Arrays.deepToString(landmarks.points) + ", \"score\": " + landmarks.score
                     + ", \"cut\": " + Arrays.toString(numbers) + ", \"attributes\": {" + String.join(", ", attributes)
                     + "}}");
         }

@@ -43,11 +43,11 @@ public final class Session {
         this.gl = device.gl;
         this.objects = new GlObjects(gl);
         Manifest manifest = bundle.manifest;
-        int most = 0;
+        int largest = 0;
         for (ShaderProgram program : manifest.programs) {
-            most = Math.max(most, program.varyings);
+            largest = Math.max(largest, program.varyings);
         }
-        varyings = most;
+        varyings = largest;
         for (Texture texture : manifest.textures) {
             textures.put(texture.name, texture);
         }
@@ -83,12 +83,12 @@ public final class Session {
         return runOnly(picture);
     }
 
-    /** The same for an image of any size, fitted on the CPU. */
+    /** Returns the only output for the only input, an image of any size, which the CPU fits. */
     public float[] run(Picture picture) {
         return runOnly(picture);
     }
 
-    /** The same for an only input with values. */
+    /** Returns the only output for the only input, an array of values. */
     public float[] run(float[] numbers) {
         return runOnly(numbers);
     }

@@ -842,8 +842,8 @@ final class ShaderCheck {
             public Value in(Called called) {
                 Map<String, Variable> globals = scopes.get(0);
                 StringBuilder key = new StringBuilder().append(called.at).append(arguments);
-                for (Variable variable : globals.values()) {
-                    key.append(variable.isState() ? variable.value + ";" : "");
+                for (Map.Entry<String, Variable> entry : globals.entrySet()) {
+                    key.append(entry.getValue().isState() ? entry.getKey() + entry.getValue().value + ";" : "");
                 }
                 Result result = results.get(key.toString());
                 if (result == null) {

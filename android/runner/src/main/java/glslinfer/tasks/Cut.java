@@ -105,26 +105,28 @@ public final class Cut {
         double[] size = {high[0] - low[0], high[1] - low[1]};
         double[] middle = upright.toPicture(
                 (low[0] + high[0]) / 2 + region.shift[0] * size[0], (low[1] + high[1]) / 2 + region.shift[1] * size[1]);
-        double wide = region.square ? Math.max(size[0], size[1]) : size[0];
-        double tall = region.square ? Math.max(size[0], size[1]) : size[1];
-        return new Cut(middle[0], middle[1], wide * region.scale, tall * region.scale, angle);
+        double width = region.square ? Math.max(size[0], size[1]) : size[0];
+        double height = region.square ? Math.max(size[0], size[1]) : size[1];
+        return new Cut(middle[0], middle[1], width * region.scale, height * region.scale, angle);
     }
 
     /** Returns the cut in which an object is upright, around its box or points. */
-    static Cut of(Region region, Detection thing) {
+    static Cut of(Region region, Detection detection) {
         if (region.points.length > 0) {
-            return around(region, thing.points);
+            return around(region, detection.points);
         }
-        double angle = angle(region, thing.points);
-        double wide = thing.right - thing.left;
-        double high = thing.bottom - thing.top;
-        Cut upright = new Cut((thing.left + thing.right) / 2, (thing.top + thing.bottom) / 2, wide, high, angle);
+        double angle = angle(region, detection.points);
+        double width = detection.right - detection.left;
+        double height = detection.bottom - detection.top;
+        double x = (detection.left + detection.right) / 2;
+        double y = (detection.top + detection.bottom) / 2;
+        Cut upright = new Cut(x, y, width, height, angle);
         double[] middle = upright.toPicture(region.shift[0] + 0.5, region.shift[1] + 0.5);
         if (region.square) {
-            wide = Math.max(wide, high);
-            high = wide;
+            width = Math.max(width, height);
+            height = width;
         }
-        return new Cut(middle[0], middle[1], wide * region.scale, high * region.scale, angle);
+        return new Cut(middle[0], middle[1], width * region.scale, height * region.scale, angle);
     }
 
     private static double angle(Region region, double[][] points) {

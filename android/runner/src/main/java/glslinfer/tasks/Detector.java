@@ -53,16 +53,16 @@ final class Detector extends Task.Whole {
         Fit.Place place = input.fit.place(size[0], size[1], input.width(), input.height());
         double scaleX = (double) place.width / place.toWidth;
         double scaleY = (double) place.height / place.toHeight;
-        List<Detection> things = new ArrayList<Detection>();
+        List<Detection> detections = new ArrayList<Detection>();
         for (Box box : boxes.subList(0, Math.min(rules.most, boxes.size()))) {
             double[] numbers = box.numbers.clone();
             for (int i = 0; i < numbers.length; i += 2) {
                 numbers[i] = (numbers[i] * pixels[0] - place.toLeft) * scaleX + place.left;
                 numbers[i + 1] = (numbers[i + 1] * pixels[1] - place.toTop) * scaleY + place.top;
             }
-            things.add(new Detection(numbers, box.score, rules.labels.get(box.index), box.index));
+            detections.add(new Detection(numbers, box.score, rules.labels.get(box.index), box.index));
         }
-        return Found.ofDetections(description, size, things);
+        return Found.ofDetections(description, size, detections);
     }
 
     private static float[] concatenated(Map<String, Result> outputs, List<String> names) {

@@ -39,12 +39,12 @@ public final class Found {
         this.labels = Collections.unmodifiableList(labels);
     }
 
-    static Found ofDetections(Description description, int[] size, List<Detection> things) {
-        return new Found(description, size, things, Collections.<Landmarks>emptyList(), null, noLabels());
+    static Found ofDetections(Description description, int[] size, List<Detection> detections) {
+        return new Found(description, size, detections, Collections.<Landmarks>emptyList(), null, noLabels());
     }
 
-    static Found ofLandmarks(Description description, int[] size, List<Landmarks> things) {
-        return new Found(description, size, Collections.<Detection>emptyList(), things, null, noLabels());
+    static Found ofLandmarks(Description description, int[] size, List<Landmarks> landmarks) {
+        return new Found(description, size, Collections.<Detection>emptyList(), landmarks, null, noLabels());
     }
 
     static Found ofMask(Description description, int[] size, Mask mask) {

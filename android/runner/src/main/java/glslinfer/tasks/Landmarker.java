@@ -128,9 +128,9 @@ final class Landmarker extends Task {
             searching = false;
             detector.take(outputs);
             left = new ArrayList<Cut>();
-            List<Detection> things = detector.found().detections;
-            for (Detection thing : things.subList(0, Math.min(rules.most, things.size()))) {
-                Cut cut = Cut.of(rules.cut, thing);
+            List<Detection> detections = detector.found().detections;
+            for (Detection detection : detections.subList(0, Math.min(rules.most, detections.size()))) {
+                Cut cut = Cut.of(rules.cut, detection);
                 boolean isKnown = false;
                 for (Landmarks item : found) {
                     isKnown |= cut.overlap(item.cut) >= SAME;
