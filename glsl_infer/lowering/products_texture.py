@@ -31,7 +31,7 @@ MOST_COLUMNS = weight_bytes.MOST_COLUMNS
 
 ROUNDING = 0.1
 """Largest estimated rounding error of a sum of high bytes in 32-bit floats, in 16-bit steps. The measured error of
-stored values exceeds the half step of rounding by up to three times this limit, which is 1/700 of an 8-bit step."""
+stored values exceeded the half step of rounding by three times this limit, which is 1/700 of an 8-bit step."""
 
 
 def untextured(columns: Columns, blocks: Sequence[range], textures: int, largest: float) -> str:
