@@ -143,7 +143,8 @@ def main() -> int:
         for driver in vc4.find_all(args.driver, args.mesa):
             file = stored(driver.mesa)
             before = {} if args.write and not file.exists() else read(file)
-            counted = {path.stem: numbers(measured(path, driver)) for path in bar(models(), f"Mesa {driver.version}")}
+            shown = bar(models(), "models", f"Mesa {driver.version}")
+            counted = {path.stem: numbers(measured(path, driver)) for path in shown}
             changed = {name: differences(before.get(name), new) for name, new in counted.items()}
             changed |= {name: ["is gone"] for name in before if name not in counted}
             for name, lines in changed.items():

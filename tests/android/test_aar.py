@@ -77,7 +77,7 @@ def test_equal_sources_give_equal_bytes(aar: Path, tmp_path: Path) -> None:
         [sys.executable, ROOT / "android" / "build_aar.py", "-o", rebuilt], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r".*again\.aar: [\d,]+ bytes, version [\d.]+\n", done.stdout)
+    assert re.fullmatch(r".*rebuilt\.aar: [\d,]+ bytes, version [\d.]+\n", done.stdout)
     assert hashlib.sha256(rebuilt.read_bytes()).digest() == hashlib.sha256(aar.read_bytes()).digest()
     assert [path.name for path in rebuilt.parent.iterdir()] == ["rebuilt.aar"]
 

@@ -16,7 +16,6 @@ from layer_check import make_bundle
 from pages import ROOT
 from tiny import tiny_picture, write_tiny
 
-from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import BundleError, ContextError, ImageError, InputError, RunError
 from glsl_infer.gl.context import Context
@@ -284,7 +283,7 @@ def test_a_session_reads_and_starts_its_context_at_the_same_time(
 ) -> None:
     path = write_tiny(tmp_path)
     begun, reading = threading.Event(), threading.Event()
-    read, readers = bundles.read, []
+    read, readers = opening.read_bundle, []
 
     def read_later(path: Union[str, Path]) -> Bundle:
         readers.append(threading.current_thread())
@@ -298,7 +297,7 @@ def test_a_session_reads_and_starts_its_context_at_the_same_time(
             assert reading.wait(ENOUGH), "the file is read only when the context has been made"
             super().__init__(choice)
 
-    monkeypatch.setattr(bundles, "read", read_later)
+    monkeypatch.setattr(opening, "read_bundle", read_later)
     monkeypatch.setattr(opening, "Context", ObservedContext)
     with Session(path, cache=False) as session:
         assert session.bundle == read(path)

@@ -229,13 +229,16 @@ def test_a_cast_to_few_bits_is_refused(kind: str) -> None:
         importer.load(file.model())
 
 
-def test_infinite_calibration_values() -> None:
-    """A mask of a transformer can be minus infinity, for which there is no range."""
+@pytest.mark.parametrize("lowest", [-np.inf, -3e38])
+def test_infinite_calibration_values(lowest: float) -> None:
+    """A mask of a transformer can be minus infinity or the least float, for which there is no range."""
     file = File(7)
     file.output(file.op("MatMul", [file.input((1, 16), "mask"), file.random(16, 4)], (1, 4)))
     values = np.zeros(16)
-    values[3] = -np.inf
-    with pytest.raises(ModelError, match=r"'mask': calibration values that are infinite; .*--input-range mask="):
+    values[3] = lowest
+    with pytest.raises(
+        ModelError, match=r"'mask': calibration values that are infinite or beyond 2.5e\+29; .*--input-range mask="
+    ):
         prepare(optimize(importer.load(file.model())), Calibration([{"mask": values}]))
 
 

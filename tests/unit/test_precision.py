@@ -133,7 +133,7 @@ def test_a_map_in_8_bits_never_has_the_range_of_one_in_16(operator: str, bits: d
     assert reference.run(bundle, PICTURES[0]).shape[-1] == 6 + 16
 
 
-def test_values_near_the_largest_of_a_bundle_saturate() -> None:
+def test_headroom_ends_at_the_largest_value_of_a_bundle() -> None:
     steep = conv_node(RNG, "steep", ("image",), 3, 4, activation="exponential")
     kernel = np.abs(steep.weights["kernel"])
     body = [
@@ -146,6 +146,16 @@ def test_values_near_the_largest_of_a_bundle_saturate() -> None:
         _, program, _ = build(Graph("steep", body, "after"), (), options=options, calibration=PICTURES)
         maps = [value for value in program.values.values() if isinstance(value, (FeatureMap, SixteenBitMap))]
         assert max(value.largest for value in maps) > 1e26
+
+
+def test_a_network_without_work_has_no_map_in_16_bits() -> None:
+    graph = Graph(
+        "same",
+        [input_node(16), Node("same", "identity", ("image",))],
+        [GraphOutput("same", ("same",), purpose="values")],
+    )
+    _, _, prepared = build(graph, (), calibration=PICTURES)
+    assert prepared.precision == ()
 
 
 def test_a_vector_has_no_choice() -> None:

@@ -208,7 +208,9 @@ def _times(
 ) -> CostRatios:
     """Return the cost of a graph with bits as multiples of ``cost_8bit``; a draw takes ``draw_cost`` microseconds."""
     cost = plan(drawn(stored))
-    return CostRatios(*cost.over(cost_8bit), cost.microseconds(draw_cost) / cost_8bit.microseconds(draw_cost))
+    # A network that only moves values can be without any draw.
+    time = cost.microseconds(draw_cost) / max(cost_8bit.microseconds(draw_cost), 1.0)
+    return CostRatios(*cost.over(cost_8bit), time)
 
 
 def require_possible_size(graph: Graph) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.compiler.ranges import observed
 from glsl_infer.compiler.ranges.constraints import constraints
-from glsl_infer.compiler.ranges.intervals import HEADROOM, covering_range
+from glsl_infer.compiler.ranges.intervals import HEADROOM, LARGEST, covering_range
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.picture import input_values
@@ -71,9 +71,9 @@ def _seen(
         raise open_refusal(node)
     values = [input_values(node, reference.by_name(graph, sample)[node.name]) for sample in samples]
     rows = np.concatenate([np.asarray(value, np.float64).reshape(-1, value.shape[-1]) for value in values])
-    if not np.isfinite(rows).all():
-        advice = f"give finite ones, such as -1e4 in a mask, or the range: --input-range {node.name}=LOW,HIGH"
-        raise ModelError.layer(node.name, "calibration values that are infinite", advice)
+    if not (np.abs(rows) <= LARGEST).all():
+        advice = f"give smaller ones, such as -1e4 in a mask, or the range: --input-range {node.name}=LOW,HIGH"
+        raise ModelError.layer(node.name, f"calibration values that are infinite or beyond {LARGEST:g}", advice)
     return rows.min(axis=0), rows.max(axis=0)
 
 

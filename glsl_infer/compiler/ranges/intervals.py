@@ -72,9 +72,9 @@ ZEROS = tuple(range(256))
 """Candidate zero points."""
 
 LARGEST = MAX_NUMBER / 4.0
-"""Largest end of a range: a zero point that suits the other end, too, makes the range at most twice as wide.
+"""Largest end of a range. Readers bound the values of a map by up to three times that (``Ranged.largest``).
 
-Values beyond, as of the exponential of an exponential, saturate.
+Headroom ends here, and larger values, as of the exponential of an exponential, saturate.
 """
 
 

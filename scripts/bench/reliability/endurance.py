@@ -84,7 +84,7 @@ def endure(bundle: Bundle, frames: int, samples: int) -> dict[str, Any]:
                     sessions += 1
 
         work(WARM_UP)
-        for sample in bar(range(samples), "samples"):
+        for sample in bar(range(samples), "samples", "endurance"):
             work(WARM_UP + frames * (sample + 1) // samples)
             rows.append(sample_of(context, done))
     grown = growth(rows)
