@@ -24,8 +24,17 @@ from numpy.typing import NDArray
 from glsl_infer.lowering.weight_texture import Constants, no_units, numbers_of, unit_of, units_of
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
-BIAS, SCALE, FACTOR, NUMBER = 3, 1, 3, 3
-"""Columns of a bias, a scale, a factor, and another constant."""
+BIAS = 3
+"""Columns of a bias."""
+
+SCALE = 1
+"""Columns of a scale."""
+
+FACTOR = 3
+"""Columns of a factor."""
+
+NUMBER = 3
+"""Columns of another constant."""
 
 MOST_SLICES = MAX_TEXTURE_SIZE
 """Largest number of output slices: each has a row."""
@@ -55,9 +64,16 @@ in uniforms."""
 
 Integers = NDArray[np.int64]
 
-_MIDDLE, _MOST = 128, 127
-_LONG_MIDDLE, _LONG_MOST = 1 << 23, (1 << 23) - 1
+_MIDDLE = 128
+"""Byte of a weight of 0."""
+_MOST = 127
+"""Largest integer of a weight."""
+_LONG_MIDDLE = 1 << 23
+"""Three bytes of a constant of 0."""
+_LONG_MOST = (1 << 23) - 1
+"""Largest integer of a constant."""
 _MOST_SCALE = 255
+"""Largest integer of a scale."""
 _MOST_BIAS = 256.0
 """Largest ratio of a bias to the largest weight that its scale allows."""
 

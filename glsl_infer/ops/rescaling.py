@@ -48,9 +48,9 @@ class Rescaling(GraphOnlyOperator):
 
     def merged(self, node: Node, before: Node) -> Node | None:
         """Return a single node for ``s2 (s1 x + o1) + o2``; None if its factors exceed 32-bit floats."""
-        (inner, shift), (scale, offset) = self.affine(before), self.affine(node)
+        (first_scale, first_offset), (scale, offset) = self.affine(before), self.affine(node)
         with np.errstate(over="ignore", invalid="ignore"):
-            scales, offsets = scale * inner, scale * shift + offset
+            scales, offsets = scale * first_scale, scale * first_offset + offset
             fits = np.isfinite(np.concatenate([scales, offsets], dtype=np.float32, casting="same_kind")).all()
         if not fits:
             return None

@@ -46,11 +46,11 @@ class SpatialSlice(CopyOperator):
 
     def merged(self, node: Node, before: Node) -> Node:
         """Return a single slice equal to two consecutive ones."""
-        inner, outer = before.attrs, node.attrs
+        first, second = before.attrs, node.attrs
         begin = tuple(
-            first + step * index for first, step, index in zip(inner["begin"], inner["strides"], outer["begin"])
+            begin + stride * index for begin, stride, index in zip(first["begin"], first["strides"], second["begin"])
         )
-        strides = tuple(first * second for first, second in zip(inner["strides"], outer["strides"]))
+        strides = tuple(stride * factor for stride, factor in zip(first["strides"], second["strides"]))
         return replace(node.with_attrs(begin=begin, strides=strides), inputs=before.inputs)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:

@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 EXTERNAL = "#extension GL_OES_EGL_image_external : require\n#define SAMPLER highp samplerExternalOES\n"
 """Lines for shaders that read a GL_TEXTURE_EXTERNAL_OES; the precision of such a sampler is lowp by default."""
 
-COLOUR, GREY, ALPHA = "", "grey", "alpha"
-"""Kinds of reading a texel: its colour only; converted to grey; with its alpha."""
+COLOUR = ""
+"""Reading of a texel: its colour only."""
+
+GREY = "grey"
+"""Reading of a texel: its colour, converted to grey."""
+
+ALPHA = "alpha"
+"""Reading of a texel: its colour and its alpha."""
 
 _GREY_WEIGHTS = ", ".join(f"{weight / 65536:.9f}" for weight in (19595, 38470, 7471))
 
