@@ -133,9 +133,9 @@ def constants_of(
 ) -> Constants:
     """Decode the integers of ``WeightBytes.integers``."""
     unit, steps = units.astype(np.float64), scales * float(units[0])
-    bias, *further = longs
-    factor = further.pop(0) * unit[2] if has_factor else None
-    numbers = tuple(number * unit[4 + index] for index, number in enumerate(further))
+    bias, *constants = longs
+    factor = constants.pop(0) * unit[2] if has_factor else None
+    numbers = tuple(constant * unit[4 + index] for index, constant in enumerate(constants))
     return Constants(np.asarray(integers * steps[:, None], np.float64), bias * unit[1] * steps, factor, numbers)
 
 
@@ -164,8 +164,8 @@ def noise(weights: NDArray[np.floating], bias: NDArray[np.floating]) -> float:
         bias: (slices, 4), in units of the stored output.
     """
     scale = _full_scale(weights.astype(np.float64), bias.astype(np.float64)) / _MOST
-    used = np.count_nonzero(weights, axis=1)
-    return float(255.0 * np.sqrt((scale**2 * used / 12.0).mean()))
+    nonzero = np.count_nonzero(weights, axis=1)
+    return float(255.0 * np.sqrt((scale**2 * nonzero / 12.0).mean()))
 
 
 RoundingFunction = Callable[[NDArray[np.float64], int], NDArray[np.int64]]
@@ -260,5 +260,5 @@ def long_of(high: Integers, middle: Integers, low: Integers) -> Integers:
 
 def bytes_of(long: Integers) -> list[Integers]:
     """Return the three columns of bytes of 24-bit integers; the inverse of ``long_of``."""
-    above = long + _LONG_MIDDLE
-    return [above >> 16, (above >> 8) & 255, above & 255]
+    unsigned = long + _LONG_MIDDLE
+    return [unsigned >> 16, (unsigned >> 8) & 255, unsigned & 255]

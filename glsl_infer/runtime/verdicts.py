@@ -76,8 +76,8 @@ class Verdict:
             with writing(self._path, private=True) as file:
                 file.write(self._text)
             files = sorted(self._path.parent.glob(f"*{self._suffix}"), key=lambda file: file.stat().st_mtime)
-            for old in files[: max(0, len(files) - MAX_FILES)]:
-                old.unlink()
+            for oldest in files[: max(0, len(files) - MAX_FILES)]:
+                oldest.unlink()
 
 
 def read_bundle(path: Union[str, Path]) -> Bundle:
