@@ -16,6 +16,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -199,6 +200,8 @@ def _command(*arguments: object) -> Any:
 
 def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
     """Return the page."""
+    drawings = [result["drawn"] for result in results.values() if "drawn" in result]
+    renderers = sorted({re.split(" \\(|/|,", drawing["driver"])[0] for drawing in drawings})
     lines = [
         "# Published networks",
         "",
@@ -209,7 +212,8 @@ def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
         "*Difference* is the largest difference between the imported graph in 32-bit floats and LiteRT (for `.onnx`",
         "files: ONNX Runtime) on one photograph, as a share of the largest value of the output. More than",
         f"{TOLERANCE:g} is a failure. *Cosine* is the cosine similarity of the worst output of the exported bundle",
-        "with 8 bits, calibrated with a dozen photographs and measured on four of them.",
+        "with 8 bits, calibrated with a dozen photographs and measured on four of them. Drawn by",
+        f"{' and '.join(renderers)}.",
         "",
         "file | input | kinds of operators | nodes | difference | passes, programs, MB | cosine",
         "|---|---|---|---|---|---|---|",
