@@ -232,10 +232,10 @@ def sixteen_bit_work(layer: LayerWeights, *, reads: bool, adds: bool, stores: bo
         adds: whether a residual has 16 bits.
         stores: whether the output has 16 bits.
     """
-    per_pixel = (
+    instructions_per_pixel = (
         reads * layer.columns * COLUMN_16_BITS[layer.depthwise] + adds * RESIDUAL_16_BITS + stores * STORE_16_BITS
     )
-    return layer.slices * layer.pixels * per_pixel
+    return layer.slices * layer.pixels * instructions_per_pixel
 
 
 def compile_cost(length: float) -> float:
@@ -252,14 +252,15 @@ def longer_array(choices: Iterable[WeightsChoice], uniform_vectors: int) -> int 
 
 def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS, draw: float = DRAW) -> dict[str, float]:
     """Return the microseconds a frame of each mode that the layer supports; ``draw`` replaces ``DRAW``."""
-    work = {mode: layer.slices * layer.pixels * instructions(mode, layer) / INSTRUCTIONS for mode in MODES}
-    program = {mode: compile_cost(instructions(mode, layer)) for mode in MODES}
-    draws = {
-        "baked": layer.slices * (draw + program["baked"]),
-        "uniform": layer.slices * (draw + UPLOAD + VECTOR * max(layer.vectors - CALIBRATED, 0)) + program["uniform"],
-        "texture": layer.textures * draw + program["texture"],
+    gpu_time = {mode: layer.slices * layer.pixels * instructions(mode, layer) / INSTRUCTIONS for mode in MODES}
+    compile_time = {mode: compile_cost(instructions(mode, layer)) for mode in MODES}
+    uniform_draw = draw + UPLOAD + VECTOR * max(layer.vectors - CALIBRATED, 0)
+    cpu_time = {
+        "baked": layer.slices * (draw + compile_time["baked"]),
+        "uniform": layer.slices * uniform_draw + compile_time["uniform"],
+        "texture": layer.textures * draw + compile_time["texture"],
     }
-    cost_of = {mode: draws[mode] + work[mode] for mode in work}
+    cost_of = {mode: cpu_time[mode] + gpu_time[mode] for mode in MODES}
     if layer.vectors > uniform_vectors:
         del cost_of["uniform"]
     if layer.untextured:
