@@ -74,8 +74,8 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
             node = stored.by_name[name]
             if exact.ndim == 3 and "scales" in ops.get(node.op).attrs:
                 steps, total = 255.0 / np.asarray(node.attrs["scales"]), 0.0
-                for part in blocks.rows(exact.shape):
-                    error = (rounded[part] - exact[part]) * steps
+                for rows in blocks.rows(exact.shape):
+                    error = (rounded[rows] - exact[rows]) * steps
                     total += float((error**2).sum())
                 squares[name] = total / exact.size
         return squares
@@ -94,18 +94,20 @@ def warnings(
         layer_errors: the result of ``errors``, in the order of computation.
         calibrated: whether there were calibration images.
     """
-    varied = "calibrate with more varied images" if calibrated else "give more varied images with --images DIR"
+    advice = "calibrate with more varied images" if calibrated else "give more varied images with --images DIR"
     sentences = []
     steep = {name: gain for name, gain in layer_gains.items() if not gain <= MAX_GAIN}
     if steep:
         first = next(iter(steep))
-        most = max(steep, key=lambda name: np.nan_to_num(steep[name], nan=np.inf))
-        others = f" (the worst of {len(steep)} such layers is '{most}', {steep[most]:.0f})" if len(steep) > 1 else ""
+        steepest = max(steep, key=lambda name: np.nan_to_num(steep[name], nan=np.inf))
+        count_note = (
+            f" (the worst of {len(steep)} such layers is '{steepest}', {steep[steepest]:.0f})" if len(steep) > 1 else ""
+        )
         sentences.append(
-            f"layer '{first}': a step in what it reads may be {steep[first]:.0f} steps of its output{others}, and "
-            f"32-bit sums carry {MAX_GAIN:.0f}: each addition rounds by up to {rounding(steep[most]):.2g} of a "
+            f"layer '{first}': a step in what it reads may be {steep[first]:.0f} steps of its output{count_note}, and "
+            f"32-bit sums carry {MAX_GAIN:.0f}: each addition rounds by up to {rounding(steep[steepest]):.2g} of a "
             "step, and GPUs will differ; a channel has large weights that cancel, or hardly changes on the calibration "
-            f"images: train it with weight decay, or {varied}"
+            f"images: train it with weight decay, or {advice}"
         )
     beyond = [name for name, error in layer_errors.items() if not error <= MAX_ERROR]
     if beyond:

@@ -47,8 +47,8 @@ def to_bundle(program: CompiledNetwork, labels: Sequence[str], progress: Callabl
     label_lines = _lines_of(labels, graph)
     _check_passes(program)
     expectation, texels = probe.make(program, inputs, outputs, progress)
-    ends = tuple(NetworkOutput(output.name, output.layers, output.steps) for output in graph.outputs)
-    network = Network(ends, layers_of(graph.nodes, program.values, program.weight_members))
+    network_outputs = tuple(NetworkOutput(output.name, output.layers, output.steps) for output in graph.outputs)
+    network = Network(network_outputs, layers_of(graph.nodes, program.values, program.weight_members))
     members = {
         **program.members,
         GRAPH: to_bytes(network),
@@ -91,8 +91,8 @@ def parts_to_bundle(graph: Graph, labels: Sequence[str], parts: Sequence[Bundle 
     members = {LABELS: _lines_of(labels, graph)}
     inputs = tuple(_input_of_parts(node) for node in graph.inputs)
     outputs = tuple(_output_of_parts(graph, output) for output in graph.outputs)
-    for number, part in enumerate(parts):
-        members.update({f"{folder(number)}{name}": content for name, content in _files(part).items()})
+    for index, part in enumerate(parts):
+        members.update({f"{folder(index)}{name}": content for name, content in _files(part).items()})
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(members.items())}
     manifest = manifest_of(graph.name, inputs, check_parts(inputs, outputs, parts), parts, hashes)
     return Bundle(manifest, members, nested=tuple(parts))

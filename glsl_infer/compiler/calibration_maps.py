@@ -45,8 +45,8 @@ def compute_maps(graph: Graph, images: Sequence[Inputs]) -> dict[str, Array]:
     shapes = {name: graph.shapes[name] for name in read if len(graph.shapes[name]) == 3}
     gates = {name: node.inputs for node in readers if (name := convolved_map(node, graph.shapes)) not in read}
     shapes |= {name: graph.shapes[source] for name, (source, *_) in gates.items()}
-    of_one = sum(4 * math.prod(shape) for shape in shapes.values())
-    count = min(PICTURES, max(FEWEST, MOST_BYTES // max(of_one, 1)))
+    bytes_per_image = sum(4 * math.prod(shape) for shape in shapes.values())
+    count = min(PICTURES, max(FEWEST, MOST_BYTES // max(bytes_per_image, 1)))
     chosen: list[Inputs]
     if len(images):
         indices = dict.fromkeys(index * len(images) // count for index in range(count))
@@ -65,8 +65,8 @@ def compute_maps(graph: Graph, images: Sequence[Inputs]) -> dict[str, Array]:
                 maps[name][index] = value
             elif name in read:
                 vectors[name] = value
-        for name, (source, *others) in gates.items():
-            (gate,) = (vectors[other] for other in others if other in vectors)
+        for name, (source, *operands) in gates.items():
+            (gate,) = (vectors[operand] for operand in operands if operand in vectors)
             maps[name][index] = maps[source][index] * gate
 
     for _ in parallel_map(keep, range(len(chosen))):

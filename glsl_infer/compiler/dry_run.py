@@ -68,10 +68,10 @@ def dry_run(
         graphs = [gpu_graph(graph, part, {}, calibrated=True) for part in gpu] if on_cpu else [graph]
         images = Calibration(() if on_cpu else calibration.images, percentile=calibration.percentile)
         problems = [problem for part in graphs for problem in _problems(part, target, images, placeholders)]
-        more = {problem.refused for problem in problems if problem.refused in graph.by_name} - on_cpu
-        if not delegate or not more:
+        newly_refused = {problem.refused for problem in problems if problem.refused in graph.by_name} - on_cpu
+        if not delegate or not newly_refused:
             return DryRun(tuple(problems), _unranged(graph), frozenset(on_cpu))
-        refused.update(name for name in more if name is not None)
+        refused.update(name for name in newly_refused if name is not None)
 
 
 def _problems(
@@ -127,6 +127,6 @@ def _node_of(graph: Graph, error: ModelError) -> str | None:
 def _with_placeholder(graph: Graph, name: str) -> Graph:
     """Replace a node by an input."""
     shape = graph.shapes[name]
-    kind, attrs = ("input_fixed", _SPAN) if len(shape) == 1 else ("input", {"fit": None, **_BYTES})
-    placeholder = Node(name, kind, (), {"shape": shape, **attrs})
+    op, attrs = ("input_fixed", _SPAN) if len(shape) == 1 else ("input", {"fit": None, **_BYTES})
+    placeholder = Node(name, op, (), {"shape": shape, **attrs})
     return graph.rebuilt([placeholder if node.name == name else node for node in graph.nodes])

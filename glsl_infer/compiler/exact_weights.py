@@ -70,17 +70,17 @@ def choose(
         rounded[name] = offers[name].rounded()
     errors = Runs(graph, pictures, [Fold()] * count, rounded, as_values=limits.is_far).errors
     prices = {name: _price(offers[name], cost_8bit) for name in errors}
-    most = (FAR_COST, FAR_DRAWS) if limits.is_far else (MOST_COST, MOST_COST)
-    worth = WORTH * FAR_WORTH if limits.is_far else WORTH
-    remaining = [most[0] - cost.work / cost_8bit.work, most[1] - cost.draws / cost_8bit.draws]
+    most_work, most_draws = (FAR_COST, FAR_DRAWS) if limits.is_far else (MOST_COST, MOST_COST)
+    least_gain = WORTH * FAR_WORTH if limits.is_far else WORTH
+    budgets = [most_work - cost.work / cost_8bit.work, most_draws - cost.draws / cost_8bit.draws]
     total = limits.error**2 + sum(error**2 for error in errors.values())
     chosen = set[str]()
     for name in sorted(errors, key=lambda name: (-(errors[name] ** 2) / max(*prices[name], 1e-4), name)):
         if total <= limits.enough**2:
             break
-        affordable = all(price <= max(left, 0.0) for price, left in zip(prices[name], remaining))
-        if affordable and errors[name] ** 2 >= worth * max(prices[name]) * total:
-            remaining = [left - price for price, left in zip(prices[name], remaining)]
+        affordable = all(price <= max(budget, 0.0) for price, budget in zip(prices[name], budgets))
+        if affordable and errors[name] ** 2 >= least_gain * max(prices[name]) * total:
+            budgets = [budget - price for price, budget in zip(prices[name], budgets)]
             total = max(total - errors[name] ** 2, 1e-24)
             chosen.add(name)
     return frozenset(chosen)
@@ -88,7 +88,8 @@ def choose(
 
 def _price(offer: FinerOffer, total: Cost) -> tuple[float, float]:
     """Return the cost of finer weights of a layer, as shares of all instructions and of all draws."""
-    now, finer = offer.current, offer.finer
+    current, finer = offer.current, offer.finer
     mode = weights_plan.choose(finer, "auto").mode
-    draws = 0 if mode == "texture" else finer.slices - now.textures
-    return (weights_plan.work(finer, mode) - weights_plan.work(now, "texture")) / total.work, draws / total.draws
+    draws = 0 if mode == "texture" else finer.slices - current.textures
+    work = weights_plan.work(finer, mode) - weights_plan.work(current, "texture")
+    return work / total.work, draws / total.draws

@@ -39,13 +39,13 @@ def split_long(
     Returns:
         The graph, and a description of each split layer.
     """
-    long = {node.name for node in graph.nodes if _exceeds_arrays(node, target.uniform_vectors)}
-    long -= {*target.weights_for, *calibration.known.exact}
-    if not long:  # as in most networks; others need one more plan
+    long_layers = {node.name for node in graph.nodes if _exceeds_arrays(node, target.uniform_vectors)}
+    long_layers -= {*target.weights_for, *calibration.known.exact}
+    if not long_layers:  # as in most networks; others need one more plan
         return graph, ()
     maps = CalibrationMaps(dict, has_images=bool(calibration.images or calibration.known.calibration_data))
     plan = planned(graph, target, maps, calibration.known.exact, progress)
-    choices = [target.choice(layer) for layer in plan.layer_weights.values() if layer.name in long]
+    choices = [target.choice(layer) for layer in plan.layer_weights.values() if layer.name in long_layers]
     reasons = {choice.layer: choice.reason for choice in choices if _too_long(graph, choice, target)}
     return split_wide(graph, target, reasons) if reasons else (graph, ())
 

@@ -130,8 +130,8 @@ def storage_of(graph: Graph) -> Storage:
 def lowered(builder: Builder, progress: Callable[[str], object] = str) -> Builder:
     """Return a builder to which every node of its graph has appended its passes."""
     nodes = builder.graph.nodes
-    for number, node in enumerate(nodes, 1):
-        progress(f"{'memory' if builder.planning else 'shaders'}: layer {number} of {len(nodes)}, {node.name}")
+    for position, node in enumerate(nodes, 1):
+        progress(f"{'memory' if builder.planning else 'shaders'}: layer {position} of {len(nodes)}, {node.name}")
         try:
             ops.get(node.op).passes(node, builder)
         except ModelError as refusal:

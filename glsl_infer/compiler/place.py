@@ -139,13 +139,13 @@ def _parts(graph: Graph, turns: Mapping[str, int], on_cpu: Callable[[int], bool]
     """Yield a part for each turn. Constants join their first reader."""
     waiting = {node.name for node in graph.nodes if _is_constant(node)}
     names: dict[int, list[str]] = {turn: [] for turn in sorted(set(turns.values()))}
-    for turn, part in names.items():
+    for turn, turn_names in names.items():
         for node in graph.nodes:
             if turns.get(node.name) == turn:
                 constants = [name for name in dict.fromkeys(node.inputs) if name in waiting]
                 waiting.difference_update(constants)
-                part += [*constants, node.name]
-        yield Part(on_cpu(turn), tuple(part))
+                turn_names += [*constants, node.name]
+        yield Part(on_cpu(turn), tuple(turn_names))
 
 
 def anchored(graph: Graph) -> Graph:
@@ -158,18 +158,17 @@ def anchored(graph: Graph) -> Graph:
 
 def reads(graph: Graph, part: Part) -> tuple[str, ...]:
     """Return the nodes outside of a part that its nodes read, in the graph's order."""
-    inside = set(part.nodes)
-    read = {name for inner in part.nodes for name in graph.by_name[inner].inputs} - inside
-    return tuple(node.name for node in graph.nodes if node.name in read)
+    external_inputs = {name for node_name in part.nodes for name in graph.by_name[node_name].inputs} - set(part.nodes)
+    return tuple(node.name for node in graph.nodes if node.name in external_inputs)
 
 
 def makes(graph: Graph, part: Part) -> tuple[str, ...]:
     """Return the nodes of a part that are read by other parts or are outputs of the network."""
-    inside, ends = set(part.nodes), set(graph.output_layers)
+    inside, outputs = set(part.nodes), set(graph.output_layers)
     return tuple(
         name
         for name in part.nodes
-        if name in ends or any(reader.name not in inside for reader in graph.consumers[name])
+        if name in outputs or any(reader.name not in inside for reader in graph.consumers[name])
     )
 
 
@@ -188,9 +187,9 @@ def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if owners.get(name, name) in without_side or name not in owners:
             layers = [node.name for node in graph.nodes if node.name not in without_side]
-            meant = did_you_mean(name, layers)
+            suggestion = did_you_mean(name, layers)
             raise InputError(
-                f"--delegate-for {name}: no layer of that name computes{meant}; there are: {choices(layers)}"
+                f"--delegate-for {name}: no layer of that name computes{suggestion}; there are: {choices(layers)}"
             )
     return tuple(dict.fromkeys(owners[name] for name in names))
 

@@ -95,14 +95,14 @@ class Plans:
             raise
         second = len(builder.passes)
         builder.append_second_halves()
-        drawn = [entry.layer for entry in builder.passes[first:] if entry.layer not in builder.convolutions]
+        layers = [entry.layer for entry in builder.passes[first:] if entry.layer not in builder.convolutions]
         allocated = builder.allocated(node, extent)
         return LayerPlan(
             allocated,
             self._locations.setdefault(allocated.location, len(self._locations)),
             builder.convolutions.get(node.name),
-            tuple(drawn[: second - first]),
-            tuple(drawn[second - first :]),
+            tuple(layers[: second - first]),
+            tuple(layers[second - first :]),
             tuple(node.weights.values()),
         )
 
@@ -126,11 +126,11 @@ def cost_of(graph: Graph, storage: Storage, plan: Mapping[str, LayerPlan]) -> Co
 def _key(graph: Graph, node: Node, storage: Storage, plan: Mapping[str, LayerPlan]) -> tuple[Hashable, ...]:
     """Return everything that a layer's plan depends on, except for the common options of all plans."""
     weights = tuple(id(node.weights[name]) for name in sorted(node.weights))
-    attrs = tuple((name, _fixed(node.attrs[name])) for name in node.operator.attrs)
+    attrs = tuple((name, _hashable(node.attrs[name])) for name in node.operator.attrs)
     inputs = tuple((plan[name].location, has_alpha_lane(graph.by_name[name])) for name in node.inputs)
-    around = storage.gutters[node.name], storage.bits.get(node.name), bool(graph.consumers[node.name])
-    return node.name, node.op, weights, attrs, inputs, around
+    stored_as = storage.gutters[node.name], storage.bits.get(node.name), bool(graph.consumers[node.name])
+    return node.name, node.op, weights, attrs, inputs, stored_as
 
 
-def _fixed(value: Any) -> Hashable:
+def _hashable(value: Any) -> Hashable:
     return tuple(value) if isinstance(value, list) else value

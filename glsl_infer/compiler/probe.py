@@ -66,10 +66,11 @@ def make(
     offset = 0
     # All runs advance by one layer at a time, so the layers of a run need not be kept.
     parallel_runs = [_run(program, values, noise) for noise in noises]
-    for number in range(1, len(graph.nodes) - len(graph.inputs) + 1):
+    layer_count = len(graph.nodes) - len(graph.inputs)
+    for index in range(layer_count):
         (name, exact), *noisy = parallel_map(next, parallel_runs)
         runs = [value for _, value in noisy]
-        progress(f"probe: layer {number} of {len(graph.nodes) - len(graph.inputs)}, {name}")
+        progress(f"probe: layer {index + 1} of {layer_count}, {name}")
         if name in output_layers:
             output_values[name] = [exact, *runs]
         if isinstance(ops.get(graph.by_name[name].op), ViewOperator):
@@ -90,8 +91,8 @@ def make(
 def _differences(exact: Array, value: Value, run: Array) -> tuple[float, float]:
     """Return the largest and the mean difference of a run, in stored steps."""
     worst, total = 0.0, 0.0
-    for part in blocks.rows(exact.shape):
-        difference = np.abs(in_steps(run[part], value) - in_steps(exact[part], value))
+    for rows in blocks.rows(exact.shape):
+        difference = np.abs(in_steps(run[rows], value) - in_steps(exact[rows], value))
         worst, total = max(worst, float(difference.max())), total + float(difference.sum())
     return worst, total / exact.size
 
@@ -111,7 +112,7 @@ def _run(
     """Yield the name and the stored values of every layer, with optional noise before each rounding."""
     graph = program.graph
     values: dict[str, Array] = {}
-    unread_by = {name: len(readers) for name, readers in graph.consumers.items()}
+    readers_left = {name: len(readers) for name, readers in graph.consumers.items()}
     for node in graph.nodes:
         operator = ops.get(node.op)
         if operator.is_input:
@@ -124,8 +125,8 @@ def _run(
         values[node.name] = operator.store(node, exact)
         del exact  # It is as large as the stored values, and other runs continue now.
         for name in node.inputs:
-            unread_by[name] -= 1
-            if not unread_by[name]:
+            readers_left[name] -= 1
+            if not readers_left[name]:
                 values.pop(name, None)
         yield node.name, values[node.name]
 
@@ -133,10 +134,10 @@ def _run(
 def _with_noise(exact: Array, noise: np.random.Generator, step: Array | float) -> Array:
     """Return values with uniform noise of up to ``NOISE`` of a step."""
     noisy = np.empty(exact.shape)
-    for part in blocks.rows(exact.shape):
-        noisy[part] = noise.uniform(-NOISE, NOISE, noisy[part].shape)
-        noisy[part] *= step
-        noisy[part] += exact[part]
+    for rows in blocks.rows(exact.shape):
+        noisy[rows] = noise.uniform(-NOISE, NOISE, noisy[rows].shape)
+        noisy[rows] *= step
+        noisy[rows] += exact[rows]
     return noisy
 
 

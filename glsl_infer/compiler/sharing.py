@@ -47,9 +47,9 @@ def lifetimes(program: CompiledNetwork) -> dict[str, tuple[int, int]]:
     until the next drawing node. A job begins where the target changes, so that node would not begin a job if it shared
     the texture.
     """
-    index = {node.name: number for number, node in enumerate(program.graph.nodes)}
+    index = {node.name: position for position, node in enumerate(program.graph.nodes)}
     drawing = list(dict.fromkeys(entry.layer for entry in program.passes))
-    following = {layer: index[after] for layer, after in zip(drawing, drawing[1:])}
+    following = {layer: index[next_layer] for layer, next_layer in zip(drawing, drawing[1:])}
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     for entry in program.passes:
@@ -185,8 +185,8 @@ def _drawn_alone(program: CompiledNetwork) -> set[str]:
         layers.setdefault(entry.target, set()).add(entry.layer)
     return {
         name
-        for layer, (name, *more) in targets.items()
-        if not more
+        for layer, (name, *further_targets) in targets.items()
+        if not further_targets
         and len(layers[name]) == 1
         and isinstance(program.values[layer], (FeatureMap, FixedPoint, SixteenBitMap))
         and not (isinstance(program.values[layer], FixedPoint) and layer in program.graph.output_layers)
@@ -209,15 +209,15 @@ def _together(group: Sequence[_Drawn], grids: Grids) -> Unit | None:
     arrangements = []
     order = vectors + [index for index in range(len(group)) if index not in vectors]
     for axis in (0, 1):
-        begins = [sum(sizes[before][axis] for before in order[: order.index(index)]) for index in range(len(sizes))]
-        long, wide = sum(size[axis] for size in sizes), max(size[1 - axis] for size in sizes)
-        corners = tuple((begin, 0) if axis == 0 else (0, begin) for begin in begins)
-        arrangements.append(((long, wide) if axis == 0 else (wide, long), corners))
+        offsets = [sum(sizes[earlier][axis] for earlier in order[: order.index(index)]) for index in range(len(sizes))]
+        length, breadth = sum(size[axis] for size in sizes), max(size[1 - axis] for size in sizes)
+        corners = tuple((offset, 0) if axis == 0 else (0, offset) for offset in offsets)
+        arrangements.append(((length, breadth) if axis == 0 else (breadth, length), corners))
     size, corners = min(
         arrangements, key=lambda arrangement: (_tiles(*arrangement[0]), abs(arrangement[0][0] - arrangement[0][1]))
     )
-    most = sum(_tiles(*size) for size in sizes) + MOST_TILES
-    if max(size) > MAX_TEXTURE_SIZE or _tiles(*size) > most:
+    most_tiles = sum(_tiles(*size) for size in sizes) + MOST_TILES
+    if max(size) > MAX_TEXTURE_SIZE or _tiles(*size) > most_tiles:
         return None
     return Unit(names, (size,), colours.pop() or ZERO_COLOUR if colours else ZERO_COLOUR, corners)
 
@@ -240,36 +240,37 @@ def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str,
         raise InputError(f"memory '{method}'; choose one of {', '.join(MEMORY)}")
     methods = memory.METHODS if method != NAIVE else (NAIVE,)
     plans = {name: _plans(program, grids, name) for name in methods}
-    sizes = {name: sum(part.total for _, part in planned) for name, planned in plans.items()}
+    sizes = {name: sum(memory_plan.total for _, memory_plan in planned) for name, planned in plans.items()}
     chosen = min(sizes, key=lambda name: sizes[name]) if method == "auto" else method
     uses = [
-        MemoryUse(name, sizes[name], sum(len(part.objects) for _, part in planned), name == chosen)
+        MemoryUse(name, sizes[name], sum(len(memory_plan.objects) for _, memory_plan in planned), name == chosen)
         for name, planned in plans.items()
     ]
     shares: dict[str, Share] = {}
-    number = 0
-    for group, part in plans[chosen]:
+    shared_count = 0
+    for group, memory_plan in plans[chosen]:
         members: dict[int, list[int]] = defaultdict(list)
-        for index, texture in enumerate(part.placement):
+        for index, texture in enumerate(memory_plan.placement):
             members[texture].append(index)
         for texture, indices in members.items():
             if len(indices) == 1 and len(group[indices[0]].names) == 1:
                 continue
-            width, height = part.objects[texture]
+            # Names of layers contain no "~" here, so the name is free.
+            shared_name = f"shared~{shared_count}"
+            shared_count += 1
+            width, height = memory_plan.objects[texture]
             for index in indices:
                 for name, (x, y) in zip(group[index].names, group[index].corners):
-                    columns = _grid(grids[name], part.sizes[index], group[index]).columns
-                    # Names of layers contain no "~" here, so the name is free.
-                    shares[name] = Share(f"shared~{number}", width, height, columns, group[index].clear, x, y)
-            number += 1
+                    columns = _grid(grids[name], memory_plan.sizes[index], group[index]).columns
+                    shares[name] = Share(shared_name, width, height, columns, group[index].clear, x, y)
     return shares, tuple(uses)
 
 
-def _grid(possible: Sequence[Grid], size: tuple[int, ...], unit: Unit) -> Grid:
+def _grid(grids: Sequence[Grid], size: tuple[int, ...], unit: Unit) -> Grid:
     """Return the grid of a texture: the first one in a unit of several textures, else the one of the planned size."""
     if len(unit.names) > 1:
-        return possible[0]
-    return next(grid for grid in possible if (grid.width, grid.height) == size)
+        return grids[0]
+    return next(grid for grid in grids if (grid.width, grid.height) == size)
 
 
 def _plans(program: CompiledNetwork, grids: Grids, method: str) -> list[tuple[list[Unit], memory.Plan]]:

@@ -25,8 +25,11 @@ CENTER_SQUARE, CENTER_CROP, LETTERBOX, STRETCH = FITS = (
 PICTURE_CHANNELS = (1, 3, 4)
 """Channel counts of images: grey, RGB and RGBA."""
 
-SCALES, ZEROS = (1.0,), (0.0,)
-"""Defaults of inputs without these attributes: value = byte / 255."""
+SCALES = (1.0,)
+"""Default of an input without the attribute ``scales``: value = byte / 255."""
+
+ZEROS = (0.0,)
+"""Default of an input without the attribute ``zeros``."""
 
 
 def is_picture(node: Node) -> bool:

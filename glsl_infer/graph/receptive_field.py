@@ -40,12 +40,10 @@ def receptive_field(graph: Graph) -> ReceptiveField | None:
     steps = [1.0]
     for node in graph.nodes:
         reads = node.operator.reads(node)
-        before = [windows.get(name) for name in node.inputs]
-        if reads is None or any(window is None for window in before) or (not before and node is not only_input):
+        input_windows = [windows[name] for name in node.inputs if name in windows]
+        if reads is None or len(input_windows) < len(node.inputs) or (not node.inputs and node is not only_input):
             continue
-        axes = [
-            _merge_windows(reads[axis], [window[axis] for window in before if window is not None]) for axis in range(2)
-        ]
+        axes = [_merge_windows(reads[axis], [window[axis] for window in input_windows]) for axis in range(2)]
         if axes[0] is None or axes[1] is None:
             continue
         windows[node.name] = (axes[0], axes[1])
@@ -59,13 +57,13 @@ def receptive_field(graph: Graph) -> ReceptiveField | None:
     return ReceptiveField(pixels, math.lcm(*(round(step) for step in steps if step >= 1.0)))
 
 
-def _merge_windows(reads: AxisWindow, before: Sequence[AxisWindow]) -> AxisWindow | None:
+def _merge_windows(reads: AxisWindow, inputs: Sequence[AxisWindow]) -> AxisWindow | None:
     """Return the window of the network's input that is read through some inputs; None if their steps differ."""
     step, first, last = reads
-    if not before:
+    if not inputs:
         return reads
-    if any(abs(window[0] - before[0][0]) > 1e-9 for window in before):
+    scale = inputs[0][0]
+    if any(abs(window[0] - scale) > 1e-9 for window in inputs):
         return None
-    scale = before[0][0]
-    lowest, highest = min(window[1] for window in before), max(window[2] for window in before)
+    lowest, highest = min(window[1] for window in inputs), max(window[2] for window in inputs)
     return step * scale, lowest + scale * first, highest + scale * last

@@ -52,21 +52,24 @@ class AllSlices:
         texels in registers. Distances are constants in this case, because a compiler would also keep those computed
         from a uniform.
         """
-        first = [read.view for read in self.reads]
-        textures = [view.texture for view in first]
+        first_views = [read.view for read in self.reads]
+        textures = [view.texture for view in first_views]
         factors, offsets = fold.slices(self.factor), fold.slices(self.offset)
         expressions = []
         for view, factor, offset in zip(self.source.views, factors, offsets):
             unit = textures.index(view.texture)
-            tap = (view.x - first[unit].x, view.y - first[unit].y)
-            text = binding.fetch(ROLE, unit, tap)
+            tap = (view.x - first_views[unit].x, view.y - first_views[unit].y)
+            element = binding.fetch(ROLE, unit, tap)
             if after and len(self.source.views) > AT_ONCE:
                 texel = binding.texels(ROLE)[binding.texel(ROLE, unit)]
                 distance = codegen.vec([tiles * size for tiles, size in zip(tap, texel)])
                 coordinate = f"LATE({binding.coordinate(ROLE, unit)}, {after})"
-                text = f"texture2D({binding.sampler(ROLE, unit)}, {coordinate}{f' + {distance}' if any(tap) else ''})"
-            text = text if (self.factor == 1.0).all() else f"{_vec(factor)} * {text}"
-            expressions.append(text if not self.offset.any() else f"{text} + {_vec(offset)}")
+                element = (
+                    f"texture2D({binding.sampler(ROLE, unit)}, {coordinate}{f' + {distance}' if any(tap) else ''})"
+                )
+            if (self.factor != 1.0).any():
+                element = f"{_vec(factor)} * {element}"
+            expressions.append(f"{element} + {_vec(offset)}" if self.offset.any() else element)
         return expressions
 
     def mask(self, index: int) -> str:
@@ -103,5 +106,6 @@ def all_slices(source: FeatureMap, *, centred: bool) -> AllSlices:
 
 
 def _vec(numbers: NDArray[np.float32]) -> str:
-    same = len(set(numbers.tolist())) == 1
-    return codegen.number(float(numbers[0])) if same else codegen.vec(numbers.tolist())
+    """Return a vec4, or a float if all elements are equal."""
+    is_uniform = len(set(numbers.tolist())) == 1
+    return codegen.number(float(numbers[0])) if is_uniform else codegen.vec(numbers.tolist())

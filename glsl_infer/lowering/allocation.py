@@ -118,11 +118,11 @@ class Allocation:
         alpha = {texture for name in pictures for texture in textures_of(self.values[name])}
         return value.channels % 4 != 0 and value.views[-1].texture in alpha
 
-    def allocated(self, node: Node, before: tuple[int, int]) -> Allocated:
-        """Return the output of a node and all that was allocated since ``extent`` was ``before``."""
+    def allocated(self, node: Node, since: tuple[int, int]) -> Allocated:
+        """Return the output of a node and all that was allocated since ``extent`` was ``since``."""
         value = self.values[node.name]
-        textures = dict(islice(self._textures.items(), before[0], None))
-        file_names = dict(islice(self._file_names.items(), before[1], None))
+        textures = dict(islice(self._textures.items(), since[0], None))
+        file_names = dict(islice(self._file_names.items(), since[1], None))
         location = value, tuple(self._textures[name] for name in textures_of(value))
         return Allocated(value, location, textures, file_names)
 

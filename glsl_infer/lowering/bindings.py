@@ -91,12 +91,12 @@ class Binding:
 
     def axis(self, role: str, axis: str, index: int = 0) -> str:
         """Return the expression of the ``x`` or ``y`` of a read's texture coordinate."""
-        vector, parts = self.coordinate(role, index).split(".")
-        return f"{vector}.{parts['xy'.index(axis)]}"
+        vector, components = self.coordinate(role, index).split(".")
+        return f"{vector}.{components['xy'.index(axis)]}"
 
     def count(self, role: str) -> int:
         """Return the number of reads in a role."""
-        return sum(other == role for other, _ in self._sampler)
+        return sum(read_role == role for read_role, _ in self._sampler)
 
     def sampler(self, role: str, index: int = 0) -> str:
         """Return the name of a read's sampler."""
@@ -139,8 +139,8 @@ class Binding:
         texels: dict[str, tuple[float, float]] = {}
         for role in roles:
             sizes = self._sizes(role)
-            for (other, index), sampler in self._sampler.items():
-                if other == role:
+            for (read_role, index), sampler in self._sampler.items():
+                if read_role == role:
                     texels[self.texel(role, index)] = (sizes[sampler][0] * steps[1], sizes[sampler][1] * steps[0])
         return texels
 
@@ -151,11 +151,11 @@ class Binding:
 
     def _sizes(self, role: str) -> dict[str, tuple[float, float]]:
         """Return the texel size of each sampler of a role."""
-        own_samplers = {sampler for (other, _), sampler in self._sampler.items() if other == role}
+        role_samplers = {sampler for (read_role, _), sampler in self._sampler.items() if read_role == role}
         return {
             sampler: (1.0 / self._textures[texture].width, 1.0 / self._textures[texture].height)
             for sampler, texture in self.samplers
-            if sampler in own_samplers
+            if sampler in role_samplers
         }
 
 

@@ -173,38 +173,49 @@ class Builder(Allocation):
 
     def draw(self, draw: DrawCall) -> None:
         """Append a pass, or add its quads to the last pass if nothing else differs; two passes for 16 bits."""
-        node, samplers, sources, quads = draw.node, draw.samplers, draw.sources, draw.quads
+        node = draw.node
         fragment, uniforms = codegen.large_as_constants(draw.fragment, draw.uniforms)
-        entry = draw if len(uniforms) == len(draw.uniforms) else replace(draw, fragment=fragment, uniforms=uniforms)
+        if len(uniforms) != len(draw.uniforms):
+            draw = replace(draw, fragment=fragment, uniforms=uniforms)
         if self._second_halves and self._second_halves[0].node is not node:
             self.append_second_halves()
-        halves_below = {sampler: down for sampler, down in draw.halves.items() if down}
-        if halves_below:
-            textures = dict(samplers)
-            sizes = {name: self._textures[textures[name]].height for name in halves_below}
-            distances = {sixteen_bit.down(name): [halves_below[name] / sizes[name]] for name in halves_below}
-            fragment = sixteen_bit.reading(fragment, frozenset(halves_below))
-            entry = replace(entry, fragment=fragment, uniforms={**uniforms, **distances})
+        draw = self._reading_second_halves(draw)
         if not draw.half:
-            self._append(entry)
-            return
-        lower = [replace(quad, y=quad.y + draw.half) for quad in quads]
-        if sixteen_bit.at_once(self.shapes[node.name]) and sources and len(sources) < MAX_SOURCES:
-            unit = sources[0].unit
-            lower_from = {sixteen_bit.LOWER_FROM: [1.0 / self._textures[samplers[unit][1]].height]}
-            both = [
-                replace(quad, origins=(*quad.origins, (0, number)))
-                for pair in zip(quads, lower)
-                for number, quad in enumerate(pair)
-            ]
-            text = sixteen_bit.storing_either(node.name, fragment, len(sources))
-            all_sources = [*sources, Source(unit, 0.0, 0.0)]
-            all_uniforms = {**entry.uniforms, **lower_from}
-            self._append(replace(entry, fragment=text, sources=all_sources, quads=both, uniforms=all_uniforms))
-            return
-        first, second = (sixteen_bit.storing(node.name, fragment, lanes) for lanes in sixteen_bit.HALVES)
-        self._append(replace(entry, fragment=first))
-        self._second_halves.append(replace(entry, fragment=second, quads=lower))
+            self._append(draw)
+        elif sixteen_bit.at_once(self.shapes[node.name]) and draw.sources and len(draw.sources) < MAX_SOURCES:
+            self._append(self._storing_both_halves(draw))
+        else:
+            first, second = (sixteen_bit.storing(node.name, draw.fragment, lanes) for lanes in sixteen_bit.HALVES)
+            self._append(replace(draw, fragment=first))
+            self._second_halves.append(replace(draw, fragment=second, quads=_second_half_quads(draw)))
+
+    def _reading_second_halves(self, draw: DrawCall) -> DrawCall:
+        """Return a draw whose shader also fetches the second halves of its 16-bit inputs, if it has any."""
+        halves_below = {sampler: down for sampler, down in draw.halves.items() if down}
+        if not halves_below:
+            return draw
+        textures = dict(draw.samplers)
+        heights = {sampler: self._textures[textures[sampler]].height for sampler in halves_below}
+        distances = {sixteen_bit.down(name): [down / heights[name]] for name, down in halves_below.items()}
+        fragment = sixteen_bit.reading(draw.fragment, frozenset(halves_below))
+        return replace(draw, fragment=fragment, uniforms={**draw.uniforms, **distances})
+
+    def _storing_both_halves(self, draw: DrawCall) -> DrawCall:
+        """Return a draw with quads for both halves of its 16-bit output; an additional source selects the half."""
+        unit = draw.sources[0].unit
+        lower_from = {sixteen_bit.LOWER_FROM: [1.0 / self._textures[draw.samplers[unit][1]].height]}
+        quads = [
+            replace(quad, origins=(*quad.origins, (0, half)))
+            for halves in zip(draw.quads, _second_half_quads(draw))
+            for half, quad in enumerate(halves)
+        ]
+        return replace(
+            draw,
+            fragment=sixteen_bit.storing_either(draw.node.name, draw.fragment, len(draw.sources)),
+            sources=[*draw.sources, Source(unit, 0.0, 0.0)],
+            quads=quads,
+            uniforms={**draw.uniforms, **lower_from},
+        )
 
     def times(self, node: Node, target: FeatureMap) -> tuple[int, int]:
         """Return (draws of each slice of a node's output, stores of each pixel in a draw)."""
@@ -284,6 +295,11 @@ class Builder(Allocation):
         )
         self._programs[varyings, fragment] = program
         return program
+
+
+def _second_half_quads(draw: DrawCall) -> list[Quad]:
+    """Return the quads of a 16-bit output's second half."""
+    return [replace(quad, y=quad.y + draw.half) for quad in draw.quads]
 
 
 Step = tuple[int, ...]

@@ -88,25 +88,26 @@ def fragment(
         defines: macros; floats are written as GLSL literals.
         exact: whether the shader has registers for exact powers; those with a residual do not.
     """
-    parts = [
+    blocks = [
         f"#define {key} {number(value) if isinstance(value, float) else value}"
         for key, value in (defines or {}).items()
     ]
     for key, rows in constants.items():
-        parts += _constant(key, rows, "" if key in fetched else "uniform ")
-    text = "" if activation is None else _function(activation, saturates)
+        blocks += _constant(key, rows, "" if key in fetched else "uniform ")
+    function = "" if activation is None else _function(activation, saturates)
     generated = [value for value in (defines or {}).values() if isinstance(value, str)]
     generated += [line for key in (lines or {}) for line in (lines or {})[key]]
-    parts += [
+    blocks += [
         template(include).rstrip("\n")
-        for include in [*includes, *(_exact(activation, "\n".join([text, *generated]), includes) if exact else [])]
+        for include in [*includes, *(_exact(activation, "\n".join([function, *generated]), includes) if exact else [])]
     ]
     if activation is not None:
         if RANGE.intersection(constants):
-            inner = text.replace("vec4 activation(", "vec4 function(")
-            text = f"{inner}\n{template('range.glsl')}vec4 activation(vec4 x) {{\n    return ranged(function(x));\n}}"
-        parts.append(text)
-    return "\n".join([*parts, fill(template(name), lines or {})])
+            unranged = function.replace("vec4 activation(", "vec4 function(")
+            ranged = "vec4 activation(vec4 x) {\n    return ranged(function(x));\n}"
+            function = f"{unranged}\n{template('range.glsl')}{ranged}"
+        blocks.append(function)
+    return "\n".join([*blocks, fill(template(name), lines or {})])
 
 
 def _exact(activation: Activation | None, text: str, includes: Sequence[str]) -> list[str]:

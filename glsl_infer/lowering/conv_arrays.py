@@ -156,11 +156,13 @@ def draw(
 
 
 def _skips_fourth_channel(taps: Sequence[Tap], baked: NDArray[np.float32]) -> bool:
-    """Return whether some tap contributes to other channels than the fourth only, as in another group."""
-    others, fourth = (baked[:, :3] != 0.0).any(axis=1), baked[:, 3] != 0.0
+    """Return whether a tap contributes to some of the first three channels but not to the fourth, as with groups."""
+    first_three, fourth = (baked[:, :3] != 0.0).any(axis=1), baked[:, 3] != 0.0
     for tap in taps:
         columns = [product.column for product in tap.products]
-        if None not in columns and any(others[at] for at in columns) and not any(fourth[at] for at in columns):
+        if None in columns:
+            continue
+        if any(first_three[column] for column in columns) and not any(fourth[column] for column in columns):
             return True
     return False
 

@@ -115,30 +115,30 @@ def draws(
         # Between fetches of weights (``common`` False), a compiler does not keep all coordinates.
         if not common or coordinates.steps <= MOST_STEPS or columns.taps_per_slot == 1:
             texels = [SOURCE] if columns.taps_per_slot > 1 else []
-            taps_by_text: dict[object, list[Tap]] = {}  # draws with the same names in their text share their taps
+            taps_by_names: dict[object, list[Tap]] = {}  # draws with the same names in their text share their taps
             layer_draws: list[Draw] = []
             for binding in bindings:
                 declarations, lines = binding.declarations(*texels), coordinates.lines(binding)
                 sources = range(len(used_slots))
-                names = tuple((binding.sampler(SOURCE, at), binding.coordinate(SOURCE, at)) for at in sources)
-                text = (names, *declarations, *lines)
-                if text not in taps_by_text:
+                names = tuple((binding.sampler(SOURCE, index), binding.coordinate(SOURCE, index)) for index in sources)
+                key: object = (names, *declarations, *lines)
+                if key not in taps_by_names:
                     slot_gates = gates(node, build, binding)
-                    taps_by_text[text] = [
+                    taps_by_names[key] = [
                         replace(
                             coordinates.tap(binding, slot - used_slots[0], row, column, products),
                             gate=slot_gates[slot] if slot_gates else None,
                         )
                         for slot, row, column, products in taps
                     ]
-                layer_draws.append(Draw(binding, declarations, lines, taps_by_text[text], by_tiles=False))
+                layer_draws.append(Draw(binding, declarations, lines, taps_by_names[key], by_tiles=False))
             return layer_draws
     # Draws differ only in the positions of their tiles. Equal distances between these give equal texts, generated once.
     layer_draws, draw_by_layout = [], dict[object, Draw]()
     for roles in reads:
         first = roles[SOURCE][0].view
         distances = [(read.view.texture, read.view.x - first.x, read.view.y - first.y) for read in roles[SOURCE]]
-        key = (tuple(distances), tuple((role, len(others)) for role, others in roles.items()))
+        key = (tuple(distances), tuple((role, len(role_reads)) for role, role_reads in roles.items()))
         if key in draw_by_layout:
             heads = _heads(roles[SOURCE]).values()
             layer_draws.append(replace(draw_by_layout[key], binding=build.bind(node, **{**roles, SOURCE: list(heads)})))
@@ -193,17 +193,17 @@ def _by_tiles(
     for slot, row, column, products in taps:
         read = tiles[slot - first]
         head = heads[read.view.texture]
-        across, down = (size for size in build.texel(read.view.texture))
-        x = (read.view.x - head.view.x + column * dilations[1]) * across
-        y = (read.view.y - head.view.y + row * dilations[0]) * down
+        texel_width, texel_height = build.texel(read.view.texture)
+        x = (read.view.x - head.view.x + column * dilations[1]) * texel_width
+        y = (read.view.y - head.view.y + row * dilations[0]) * texel_height
         fetches.append((slot, textures.index(read.view.texture), x, y, products))
     # An x coordinate shared by several tiles occupies a register from the first of them to the last. If there are too
     # many, each tile computes it again, dependent on the sum, so that a compiler cannot detect the repetition.
     # In a window of several taps this costs almost nothing. For 1x1 windows, tiles are ordered by column if allowed,
     # and each column computes its coordinate once.
     window = len(taps) > len(tiles)
-    across = len({(index, x) for _, index, x, _, _ in fetches})
-    restart = window or across > fetching.alive
+    column_count = len({(index, x) for _, index, x, _, _ in fetches})
+    restart = window or column_count > fetching.alive
     rows = Counter(index for index, _ in {(index, y) for _, index, _, y, _ in fetches})  # of each texture
     by_columns = restart and not window and not fetching.in_order and max(rows.values()) <= MOST_ROWS_ALIVE
     if by_columns:
@@ -230,5 +230,7 @@ def _by_tiles(
         corner = tiles[0].view
         distances = [(read.view.x - corner.x, read.view.y - corner.y) for read in tiles]
         loop = rolled.loop_by_tiles(columns, slots, distances, binding, build.texel(corner.texture))
-    left = ["float left;"] if restart else []
-    return Draw(binding, binding.declarations(), left, taps_by_tile, by_tiles=True, loop=loop, across=across)
+    coordinates = ["float left;"] if restart else []
+    return Draw(
+        binding, binding.declarations(), coordinates, taps_by_tile, by_tiles=True, loop=loop, across=column_count
+    )

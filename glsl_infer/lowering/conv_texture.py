@@ -80,14 +80,14 @@ def draw(
     units = build.weights(node, ".f32", weights.units.astype("<f4").tobytes())
     in_pairs = isinstance(weights, WeightPairs)
     slices, gate = len(reads), build.gate(node)
-    tiles = [(view, index, reads[index]) for index, view in enumerate(target.views)]
+    tiles = [(view, index, reads[index]) for index, view in enumerate(target.views)]  # view, row of weights, reads
     if in_pairs:  # second tiles use the rows of the texture's lower half
         tiles = [
-            (replace(view, y=view.y + half * view.half, half=0), row + half * slices, read)
-            for view, row, read in tiles
+            (replace(view, y=view.y + half * view.half, half=0), row + half * slices, roles)
+            for view, row, roles in tiles
             for half in range(2)
         ]
-    all_reads = [{**read, "weights": [Read(View(texture, 0, row), stride=(0.0, 0.0))]} for _, row, read in tiles]
+    all_reads = [{**roles, "weights": [Read(View(texture, 0, row), stride=(0.0, 0.0))]} for _, row, roles in tiles]
     # An additional program costs more at start than a few coordinates cost for so few pixels (``weights_plan``).
     most_coordinates = conv_draws.MOST_COORDINATES
     if columns.taps_per_slot > 1:
@@ -104,7 +104,7 @@ def draw(
     layer_draws = conv_draws.draws(node, build, columns, all_reads, fetching=fetching)
     unit_declarations = ["uniform vec4 number_units[1];"] if output.numbers else []
     fetch_number = _number_of_pair if in_pairs else _number_of_bytes if in_bytes else _number
-    fetches = [line for at, macro in enumerate(output.numbers) for line in fetch_number(macro.lower(), at)]
+    fetches = [line for index, macro in enumerate(output.numbers) for line in fetch_number(macro.lower(), index)]
     if fetches:  # each waits for the sum; together they would need too many registers
         fetches = (
             ["float row = LATE(ROW.y, y);"] if in_bytes else ["row = LATE(row, sum);", "lower = LATE(lower, sum);"]
@@ -209,32 +209,32 @@ def lines_of_pairs(tap: Tap, wait: str) -> list[str]:
     Each texel of weights has two products.
     """
     pairs = ["".join(product.lane for product in pair) for pair in weight_pairs.pairs_of(tap.products)]
-    calls = [f"{'add' if at else 'begin'}(t.{lanes});" for at, lanes in enumerate(pairs)]
+    calls = [f"{'add' if index else 'begin'}(t.{lanes});" for index, lanes in enumerate(pairs)]
     return [*tap.lines("t", wait), *calls]
 
 
-def _number(name: str, at: int) -> list[str]:
-    """Return the lines that fetch the ``at``-th per-channel constant from the end of a row."""
-    return [f"{name} = number() * {_unit(at)};"]
+def _number(name: str, index: int) -> list[str]:
+    """Return the lines that fetch per-channel constant ``index`` from the end of a row."""
+    return [f"{name} = number() * {_unit(index)};"]
 
 
-def _number_of_bytes(name: str, at: int) -> list[str]:
+def _number_of_bytes(name: str, index: int) -> list[str]:
     """Return the same lines for rows of ``weight_bytes``."""
     return [
         f"{name} = (next(row) - MIDDLE) * 65536.0;",
         f"{name} += next(row) * 256.0;",
         f"{name} += next(row);",
-        f"{name} *= 255.0 * {_unit(at)};",
+        f"{name} *= 255.0 * {_unit(index)};",
     ]
 
 
-def _number_of_pair(name: str, at: int) -> list[str]:
+def _number_of_pair(name: str, index: int) -> list[str]:
     """Return the same lines for rows of ``weight_pairs``."""
-    return [f"{name} = (number(row) * {_unit(at)}).xyxy;"]
+    return [f"{name} = (number(row) * {_unit(index)}).xyxy;"]
 
 
-def _unit(at: int) -> str:
-    return f"number_units[0].{'xyzw'[at]}"
+def _unit(index: int) -> str:
+    return f"number_units[0].{'xyzw'[index]}"
 
 
 def ended(count: int) -> str:

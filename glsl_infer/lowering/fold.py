@@ -73,11 +73,11 @@ class StoredSum:
     @property
     def steepness(self) -> NDArray[np.float32]:
         """Largest amplification of an error of the sum, (slices or 1, 4); 1 without per-channel constants."""
-        plain = np.ones((1, 4), np.float32)
+        ones = np.ones((1, 4), np.float32)
         if not self.numbers:
-            return plain
-        slopes = self.numbers.get("SLOPE", np.float32(self.activation.slope or 1.0) * plain)
-        steepness: NDArray[np.float32] = np.maximum(np.abs(slopes), 1.0) * self.numbers.get("RANGE_FACTOR", plain)
+            return ones
+        slopes = self.numbers.get("SLOPE", np.float32(self.activation.slope or 1.0) * ones)
+        steepness: NDArray[np.float32] = np.maximum(np.abs(slopes), 1.0) * self.numbers.get("RANGE_FACTOR", ones)
         return steepness
 
     @property

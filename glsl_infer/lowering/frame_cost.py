@@ -19,7 +19,9 @@ COST_OF_OPERATOR: Mapping[str, tuple[float, float]] = {
     "upsample_bilinear": (89.0, 187.0),
 }
 """Instructions for a fragment of an 8-bit map, and for each of the two stores of a 16-bit map."""
+
 COST_OF_OTHERS = (40.0, 90.0)
+"""The same for all other operators."""
 
 
 def frame_cost(
@@ -33,9 +35,9 @@ def frame_cost(
         convolutions: (work, draws) of the convolutions.
         drawn: the layer of each draw; those of ``convolutions`` are ignored.
     """
-    others = [layer for layer in drawn if layer not in convolutions]
-    work = sum(work for work, _ in convolutions.values()) + other_work(graph, {*others}, bits)
-    return Cost(work, len(others) + sum(draws for _, draws in convolutions.values()))
+    other_draws = [layer for layer in drawn if layer not in convolutions]
+    work = sum(work for work, _ in convolutions.values()) + other_work(graph, {*other_draws}, bits)
+    return Cost(work, len(other_draws) + sum(draws for _, draws in convolutions.values()))
 
 
 def other_work(graph: Graph, drawn: Collection[str], bits: Mapping[str, int]) -> float:
@@ -53,7 +55,6 @@ def other_work(graph: Graph, drawn: Collection[str], bits: Mapping[str, int]) ->
         elif node.name in drawn and len(graph.shapes[node.name]) == 3:
             height, width, channels = graph.shapes[node.name]
             draws = 2 if bits.get(node.name, 8) == 16 else 1
-            work += (
-                height * width * slices_of(channels) * draws * COST_OF_OPERATOR.get(node.op, COST_OF_OTHERS)[draws - 1]
-            )
+            instructions = COST_OF_OPERATOR.get(node.op, COST_OF_OTHERS)[draws - 1]
+            work += height * width * slices_of(channels) * draws * instructions
     return work

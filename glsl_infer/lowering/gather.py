@@ -35,18 +35,18 @@ def gather(
     zeros = target.zero_of / 255.0
     for index, view in enumerate(target.views):
         lanes = sources_of_channels[4 * index : 4 * index + 4]
-        reads = list(dict.fromkeys(source_lane[0] for source_lane in lanes if source_lane is not None))
-        all_zeros = not reads
+        views = list(dict.fromkeys(source_lane[0] for source_lane in lanes if source_lane is not None))
+        all_zeros = not views
         if fallback is not None and all_zeros:
-            reads = [fallback]
+            views = [fallback]
         lines = []
-        binding = build.bind(node, source=[Read(read) for read in reads])
-        for k, read in enumerate(reads):
+        binding = build.bind(node, source=[Read(source_view) for source_view in views])
+        for k, source_view in enumerate(views):
             lines.append(f"t = {binding.fetch('source', k)};")
             lines += [
                 f"y.{'xyzw'[lane]} = t.{'xyzw'[source_lane[1]]};"
                 for lane, source_lane in enumerate(lanes)
-                if source_lane and source_lane[0] == read
+                if source_lane and source_lane[0] == source_view
             ]
         if all_zeros:
             lines.append("y = min(t, 0.0);")  # 0, in a form that a compiler does not remove

@@ -17,8 +17,10 @@ NEARLY_ZERO = 1e-9
 """Replacement for a bound of 0: 1/4,000,000 of an 8-bit step."""
 
 _LEAST, _MOST = (int(np.float32(power).view(np.int32)) for power in (2.0**-8, 2.0**7))
-_MAGNITUDE, _FRACTION = np.int32(0x7FFFFFFF), np.int32(0x007FFFFF)
-"""Bits of a float32 without its sign, and of its fraction, which is 0 in powers of two."""
+_MAGNITUDE = np.int32(0x7FFFFFFF)
+"""Bits of a float32 without its sign."""
+_FRACTION = np.int32(0x007FFFFF)
+"""Bits of a float32's fraction, which is 0 in powers of two."""
 
 
 def streamed(values: NDArray[np.float32]) -> NDArray[np.float32]:

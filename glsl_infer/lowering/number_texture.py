@@ -120,12 +120,12 @@ def lines(numbers: Iterable[str], bits: int, binding: Binding, wait: Callable[[s
     texels = TEXELS[bits]
     for index, name in enumerate(numbers):
         coordinates = (wait(binding.place(ROLE, tap=(texels * index + byte, 0))) for byte in range(texels))
-        high, *others = (f"texture2D({binding.sampler(ROLE)}, {coordinate})" for coordinate in coordinates)
+        high, *lower_bytes = (f"texture2D({binding.sampler(ROLE)}, {coordinate})" for coordinate in coordinates)
         if bits == 16:  # an unrounded high byte would have a larger error than the value of the last byte
             result += [f"vec4 {name} = (floor({high} * 255.0 + 0.5) - 128.0) * (16777216.0 / 255.0);"]
         else:
             result += [f"vec4 {name} = ({high} - 128.0 / 255.0) * 65536.0;"]
-        result += [f"{name} += {other} * {256.0 ** (len(others) - 1 - k)};" for k, other in enumerate(others)]
+        result += [f"{name} += {byte} * {256.0 ** (len(lower_bytes) - 1 - k)};" for k, byte in enumerate(lower_bytes)]
         result += [f"{name} *= {name}_unit;"]
     return result
 

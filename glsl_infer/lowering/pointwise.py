@@ -49,15 +49,15 @@ def pointwise(node: Node, build: Builder) -> None:
     out = fold.output(node.activation, node.attrs, target.channels)
     addends = [fold.addend(source, out) for source in inputs]
     factors = [fold.slices(factor) for factor, _ in addends]
-    start = out.offset + sum(added for _, added in addends)
-    offset = fold.slices(start, out.pad)
+    initial_sum = out.offset + sum(added for _, added in addends)
+    offset = fold.slices(initial_sum, out.pad)
     truncation_error = truncation.truncation_bound([factor for factor, _ in addends])
     unit = 1.0 if node.activation.scales or node.activation.clips else target.scale_of
-    sensitive = (start == 0.0) & (_change_near_0(node.activation, truncation_error) > MOST_CHANGED * unit)
+    sensitive = (initial_sum == 0.0) & (_change_near_0(node.activation, truncation_error) > MOST_CHANGED * unit)
     truncated_offset = offset + fold.slices(np.where(sensitive, 0.0, truncation_error))
-    plain = all((factor == 1.0).all() for factor, _ in addends) and not offset.reshape(-1)[: target.channels].any()
-    numbers = {} if plain else {f"factor{k}": factor for k, factor in enumerate(factors)}
-    starts = {} if plain else {"offset": offset, "cut_offset": truncated_offset}
+    unscaled = all((factor == 1.0).all() for factor, _ in addends) and not offset.reshape(-1)[: target.channels].any()
+    numbers = {} if unscaled else {f"factor{k}": factor for k, factor in enumerate(factors)}
+    starts = {} if unscaled else {"offset": offset, "cut_offset": truncated_offset}
     reads = [[Read(source.views[index]) for source in inputs] for index in range(len(target.views))]
     texture, units = None, dict[str, list[float]]()
     if _fetches(node, build, target, out, numbers, reads):
@@ -68,7 +68,7 @@ def pointwise(node: Node, build: Builder) -> None:
         binding = build.bind(node, source=reads[index], **row)
         unused = range(min(4, target.channels - 4 * index), 4)
         terms = [
-            f"sum += {binding.fetch('source', k)};" if plain else f"sum += factor{k} * {binding.fetch('source', k)};"
+            f"sum += {binding.fetch('source', k)};" if unscaled else f"sum += factor{k} * {binding.fetch('source', k)};"
             for k in range(len(inputs))
         ]
         if texture:
@@ -90,7 +90,7 @@ def pointwise(node: Node, build: Builder) -> None:
                 "terms": terms,
                 "pad_lanes": [f"sum.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
             },
-            defines={} if plain or texture else {"OFFSET": 1},
+            defines={} if unscaled or texture else {"OFFSET": 1},
         )
         build.draw_tile(
             node,

@@ -43,12 +43,12 @@ def untextured(columns: Columns, blocks: Sequence[range], textures: int, largest
         textures: number of textures that a draw reads, without the texture of weights.
         largest: largest magnitude of a weight, in units of the stored output.
     """
-    most = max(width(columns, slots) for slots in blocks)
-    if 256.0 * largest * most * 2.0**-24 > ROUNDING:
+    widest = max(width(columns, slots) for slots in blocks)
+    if 256.0 * largest * widest * 2.0**-24 > ROUNDING:
         return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
-    if columns.slices > weight_texture.MOST_SLICES or most > MOST_COLUMNS:
+    if columns.slices > weight_texture.MOST_SLICES or widest > MOST_COLUMNS:
         return (
-            f"{columns.slices} slices of {most} columns, and at most {weight_texture.MOST_SLICES} of {MOST_COLUMNS} "
+            f"{columns.slices} slices of {widest} columns, and at most {weight_texture.MOST_SLICES} of {MOST_COLUMNS} "
             "columns can have one"
         )
     return f"a draw reads {textures} textures already" if textures >= MAX_TEXTURES else ""
@@ -95,8 +95,8 @@ def draw(
             for index, source in enumerate(reads(slots))
             for half in range(2)
         ]
-        most = weights_plan.WINDOW_READS if columns.taps_per_slot > 1 else conv_draws.MOST_COORDINATES
-        fetching = conv_draws.Fetching(common=False, in_order=True, most=most)
+        most_coordinates = weights_plan.WINDOW_READS if columns.taps_per_slot > 1 else conv_draws.MOST_COORDINATES
+        fetching = conv_draws.Fetching(common=False, in_order=True, most=most_coordinates)
         block_draws = conv_draws.draws(node, build, columns, all_reads, slots, fetching)
         fragments: dict[int, str] = {}  # draws with the same list of taps share a shader
         for number, entry in enumerate(block_draws):

@@ -118,37 +118,39 @@ def loop_by_tiles(
     height, width = columns.kernel_height, columns.kernel_width
     step_y, step_x = columns.dilations
     coordinate, x = binding.coordinate(ROLE), binding.axis(ROLE, "x")
-    before = [f"vec2 tile = {coordinate};"]
-    after = []
+    declarations = [f"vec2 tile = {coordinate};"]
+    steps = []
     if width > 1:
-        after.append(f"at.x += {codegen.number(step_x * texel[0])};")
-    row, tile = "true", "true"
+        steps.append(f"at.x += {codegen.number(step_x * texel[0])};")
+    row_ended, tile_ended = "true", "true"  # conditions in GLSL
     if width > 1:
-        before.append("float taps = 0.0;")
-        row = f"taps > {codegen.number(width - 0.5)}"
-        after.append("taps += 1.0;")
+        declarations.append("float taps = 0.0;")
+        row_ended = f"taps > {codegen.number(width - 0.5)}"
+        steps.append("taps += 1.0;")
     if height > 1:
-        before.append("float rows = 0.0;")
-        tile = f"rows > {codegen.number(height - 0.5)}"
-        moves = [f"at = vec2(tile.x, at.y + {codegen.number(step_y * texel[1])});", "rows += 1.0;"]
-        after += [move if row == "true" else f"if ({row}) {move}" for move in moves]
+        declarations.append("float rows = 0.0;")
+        tile_ended = f"rows > {codegen.number(height - 0.5)}"
+        row_steps = [f"at = vec2(tile.x, at.y + {codegen.number(step_y * texel[1])});", "rows += 1.0;"]
+        steps += [step if row_ended == "true" else f"if ({row_ended}) {step}" for step in row_steps]
     elif width > 1:
-        tile = row
+        tile_ended = row_ended
     end_conditions = [f"turn == {(end + 1) * columns.taps_per_slot - 1}" for end in row_ends]
-    moves = [f"tile.x += {codegen.number(across * texel[0])};"] if across else []
-    after += [move if tile == "true" else f"if ({tile}) {move}" for move in moves]
+    if across:
+        step = f"tile.x += {codegen.number(across * texel[0])};"
+        steps.append(step if tile_ended == "true" else f"if ({tile_ended}) {step}")
     if end_conditions:
-        start = f"{x} + {codegen.number(left_x * texel[0])}" if left_x else x
-        after.append(
-            f"if ({' || '.join(end_conditions)}) tile = vec2({start}, tile.y + {codegen.number(down * texel[1])});"
+        row_start = f"{x} + {codegen.number(left_x * texel[0])}" if left_x else x
+        steps.append(
+            f"if ({' || '.join(end_conditions)}) tile = vec2({row_start}, tile.y + {codegen.number(down * texel[1])});"
         )
-    after.append("at = tile;" if tile == "true" else f"if ({tile}) at = tile;")
+    steps.append("at = tile;" if tile_ended == "true" else f"if ({tile_ended}) at = tile;")
     if height > 1 and width > 1:
-        after.append(f"if ({row}) taps = 0.0;")
-    if tile != "true":
-        after.append(f"if ({tile}) {'rows' if height > 1 else 'taps'} = 0.0;")
-    before.append("vec2 at = tile;")
-    return Loop(turns, Tap(binding.sampler(ROLE), "at.x", "at.y", first_products), " ".join(before), tuple(after))
+        steps.append(f"if ({row_ended}) taps = 0.0;")
+    if tile_ended != "true":
+        steps.append(f"if ({tile_ended}) {'rows' if height > 1 else 'taps'} = 0.0;")
+    declarations.append("vec2 at = tile;")
+    tap = Tap(binding.sampler(ROLE), "at.x", "at.y", first_products)
+    return Loop(turns, tap, " ".join(declarations), tuple(steps))
 
 
 def _grid(positions: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], int, list[int]] | None:
@@ -158,7 +160,7 @@ def _grid(positions: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], int, l
     """
     row_ends = [index for index in range(len(positions) - 1) if positions[index + 1][1] != positions[index][1]]
     pairs = list(zip(positions, positions[1:]))
-    across = {after[0] - before[0] for index, (before, after) in enumerate(pairs) if index not in row_ends}
+    across = {end[0] - start[0] for index, (start, end) in enumerate(pairs) if index not in row_ends}
     down = {pairs[index][1][1] - pairs[index][0][1] for index in row_ends}
     left_x = {pairs[index][1][0] for index in row_ends}
     if max(len(across), len(down), len(left_x)) > 1:
@@ -171,11 +173,11 @@ def _steps(columns: Columns, binding: Binding, slots: int) -> list[str]:
     height, width = columns.kernel_height, columns.kernel_width
     lines = [f"at.x += {binding.texel(ROLE)}.x;"] if width > 1 else []
     for slot in range(slots):
-        before = slot * columns.taps_per_slot
+        first_turn = slot * columns.taps_per_slot
         if slot:
-            lines.append(f"if (turn == {before - 1}) at = {binding.coordinate(ROLE, slot)};")
-        ends = [f"turn == {before + row * width - 1}" for row in range(1, height)]
-        if ends:
-            left, step = binding.axis(ROLE, "x", slot), f"{binding.texel(ROLE)}.y"
-            lines.append(f"if ({' || '.join(ends)}) at = vec2({left}, at.y + {step});")
+            lines.append(f"if (turn == {first_turn - 1}) at = {binding.coordinate(ROLE, slot)};")
+        row_ends = [f"turn == {first_turn + row * width - 1}" for row in range(1, height)]
+        if row_ends:
+            left_x, texel_height = binding.axis(ROLE, "x", slot), f"{binding.texel(ROLE)}.y"
+            lines.append(f"if ({' || '.join(row_ends)}) at = vec2({left_x}, at.y + {texel_height});")
     return lines

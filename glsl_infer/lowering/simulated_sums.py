@@ -159,8 +159,8 @@ def simulate(
     fourth_sums = np.empty((count, slices, positions), np.float32) if fourth else None
     changed = np.empty((count, slices, positions), np.bool_) if fourth else None
     # A block of a wide convolution has zeros in the columns of other blocks.
-    used = range(count) if fourth else np.flatnonzero(constants.any(axis=(0, 2)))
-    for column in used:
+    columns = range(count) if fourth else np.flatnonzero(constants.any(axis=(0, 2)))
+    for column in columns:
         weights = order.of_components(constants[:, column])
         values = order.of_positions(residual if residual is not None and column == len(factors) else factors[column])
         np.multiply(values, weights, out=product)

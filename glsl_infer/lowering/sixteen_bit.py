@@ -54,9 +54,9 @@ def down(sampler: str) -> str:
 @lru_cache(maxsize=64)  # slices of a layer often share their shader
 def reading(fragment: str, samplers: frozenset[str]) -> str:
     """Convert a shader to read 16-bit maps through some of its samplers."""
-    text = _replaced(fragment, samplers)
-    declared = "".join(f"uniform float {down(name)};\n" for name in sorted(samplers) if f" {down(name)}," in text)
-    return f"{declared}{template('fine.glsl')}{text}"
+    converted = _replaced(fragment, samplers)
+    declared = "".join(f"uniform float {down(name)};\n" for name in sorted(samplers) if f" {down(name)}," in converted)
+    return f"{declared}{template('fine.glsl')}{converted}"
 
 
 @lru_cache(maxsize=64)
@@ -71,20 +71,20 @@ def storing(layer: str, fragment: str, half: str) -> str:
     Raises:
         ModelError: the shader does not store a feature map with ``store.glsl``.
     """
-    plain = template("store.glsl").rstrip("\n")
-    if plain not in fragment:
+    store_8bit = template("store.glsl").rstrip("\n")
+    if store_8bit not in fragment:
         raise ModelError.layer(layer, "an output in 16 bits of an operator that stores 8 alone", "keep it in 8 bits")
-    fine_store = template("store_fine.glsl").rstrip("\n")
-    text = fragment.replace(plain, fine_store.replace("return y.xy;", f"return {half};", 1), 1)
-    return text.replace(_WAIT, _WAIT_FOR_ALL, 1) if half == HALVES[0] else text
+    store_16bit = template("store_fine.glsl").rstrip("\n").replace("return y.xy;", f"return {half};", 1)
+    converted = fragment.replace(store_8bit, store_16bit, 1)
+    return converted.replace(_WAIT, _WAIT_FOR_ALL, 1) if half == HALVES[0] else converted
 
 
 def storing_either(layer: str, fragment: str, source: int) -> str:
     """Convert a shader to store the half selected by coordinate number ``source``; otherwise as ``storing``."""
     varying, lanes = coordinate(source).split(".")
-    text = storing(layer, fragment, f"{varying}.{lanes[1]} > {LOWER_FROM} ? y.zw : y.xy")
+    converted = storing(layer, fragment, f"{varying}.{lanes[1]} > {LOWER_FROM} ? y.zw : y.xy")
     # The declaration must precede the store, but can follow it in the text.
-    without_varying = re.sub(rf"^varying vec4 {varying};.*\n", "", text, flags=re.MULTILINE)
+    without_varying = re.sub(rf"^varying vec4 {varying};.*\n", "", converted, flags=re.MULTILINE)
     return f"varying vec4 {varying};\nuniform float {LOWER_FROM};\n{without_varying}"
 
 

@@ -142,9 +142,9 @@ class Coordinates:
         for axis, size in zip("yx", self._kernel):
             for index in dict.fromkeys(self._first_same[axis]):
                 for step in range(1, size):
-                    before = self._name(binding, axis, index, step - 1)
+                    previous = self._name(binding, axis, index, step - 1)
                     texel = f"{binding.texel(self._role, index)}.{axis}"
-                    lines.append(f"float {self._name(binding, axis, index, step)} = {before} + {texel};")
+                    lines.append(f"float {self._name(binding, axis, index, step)} = {previous} + {texel};")
         return lines
 
     def tap(self, binding: Binding, index: int, row: int, column: int, products: Sequence[Product]) -> Tap:
@@ -175,17 +175,17 @@ def tap_lines(taps: Sequence[Tap], weight: Weight, components: str = "xyzw", *, 
     for tap in taps:
         texel = "ts"[fetched % 2]
         deferred = AFTER_NEXT_FETCH.get(len(tap.products), {}) if len(components) == 4 else {}
-        now: list[str] = []
+        immediate_products: list[str] = []
         deferred_products: list[str] = []
         for index, product in enumerate(tap.products):
             deferred_lanes = deferred.get(index, "")
             immediate_lanes = "".join(component for component in components if component not in deferred_lanes)
-            now += _add_product(product, texel, immediate_lanes, components, weight)
+            immediate_products += _add_product(product, texel, immediate_lanes, components, weight)
             deferred_products += (
                 _add_product(product, texel, deferred_lanes, components, weight) if deferred_lanes else []
             )
-        if now or deferred_products:
-            lines += [*tap.lines(texel, wait if fetched else ""), *pending, *now]
+        if immediate_products or deferred_products:
+            lines += [*tap.lines(texel, wait if fetched else ""), *pending, *immediate_products]
             pending = deferred_products
             fetched += 1
     return lines + pending

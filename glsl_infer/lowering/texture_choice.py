@@ -156,9 +156,9 @@ class ConvolutionWeights:
                 or columns.count < LEAST_BYTE_COLUMNS
                 or noise > NOISE_16_BITS
             ):
-                read = "gates" if gated else "16 bits"
+                reason = "gates" if gated else "16 bits"
                 return TextureOption(
-                    16, f"it reads {read}: VideoCore IV has no registers for weights of 16 bits and more besides"
+                    16, f"it reads {reason}: VideoCore IV has no registers for weights of 16 bits and more besides"
                 )
             bits = 8
         if bits == 16 and self.takes_root and not in_pairs:  # sqrt after 1x1 over 32 channels does not compile
@@ -166,9 +166,9 @@ class ConvolutionWeights:
                 16, "its activation takes a root: VideoCore IV has no registers for it and weights of 16 bits"
             )
         if bits == 8 or in_pairs:
-            most = weight_bytes.MOST_SLICES, weight_bytes.most_columns(columns.taps_per_slot)
+            largest_texture = weight_bytes.MOST_SLICES, weight_bytes.most_columns(columns.taps_per_slot)
         else:
-            most = weight_texture.MOST_SLICES, weight_texture.MOST_COLUMNS
+            largest_texture = weight_texture.MOST_SLICES, weight_texture.MOST_COLUMNS
         if self.reads_16_bits and columns.slots > READS_16_BITS[bits]:
             return TextureOption(
                 bits, f"{columns.slots} slices of 16 bits, and VideoCore IV has registers for {READS_16_BITS[bits]}"
@@ -184,24 +184,26 @@ class ConvolutionWeights:
             return TextureOption(
                 16, f"a window over {columns.slots} slices of 16 bits: VideoCore IV has registers for {most_slices}"
             )
-        return TextureOption(bits, self._untextured(constants, bits, most))
+        return TextureOption(bits, self._untextured(constants, bits, *largest_texture))
 
-    def _untextured(self, constants: Constants, bits: int, most: tuple[int, int]) -> str:
+    def _untextured(self, constants: Constants, bits: int, most_slices: int, most_columns: int) -> str:
+        """Return the reason why weights of these bits do not fit a texture; empty if they do."""
         reads, columns = self.reads, self.columns
         count = columns.count
-        if len(reads) > most[0] or count > most[1]:
-            return f"{len(reads)} slices of {count} columns, and at most {most[0]} of {most[1]} columns can have one"
+        if len(reads) > most_slices or count > most_columns:
+            limits = f"at most {most_slices} of {most_columns} columns"
+            return f"{len(reads)} slices of {count} columns, and {limits} can have one"
         if count > SHORT_COLUMNS and max(columns.kernel_height, columns.kernel_width) > 3:
             window = f"{columns.kernel_height}x{columns.kernel_width}"
             return (
                 f"a {window} window of {count} columns, and VideoCore IV has no registers for it beyond {SHORT_COLUMNS}"
             )
         residual = not self.in_pairs and any(roles.get("residual") for roles in reads)
-        most_slices = weights_plan.WINDOW_READS - residual
-        if bits == 16 and columns.taps_per_slot > 1 and columns.slots > most_slices:
+        most_reads = weights_plan.WINDOW_READS - residual
+        if bits == 16 and columns.taps_per_slot > 1 and columns.slots > most_reads:
             return (
                 f"a window over {columns.slots} slices with weights of 16 bits, and VideoCore IV has registers for "
-                f"{most_slices}"
+                f"{most_reads}"
             )
         # A sum of high bytes reaches half its columns, in units of 65280 / 32767 times the largest weight.
         largest = float(np.abs(constants.weights).max())

@@ -249,12 +249,15 @@ def _spread_positions(
     return np.arange(count) % PICTURES, indices // width, indices * 7919 % width
 
 
-def _windows(columns: Columns, texels: Texels, at: Sequence[Indices], strides: Sequence[int]) -> simulated_sums.Windows:
-    """Return the texel values that the columns of weights multiply, at some positions."""
+def _windows(
+    columns: Columns, texels: Texels, positions: Sequence[Indices], strides: Sequence[int]
+) -> simulated_sums.Windows:
+    """Return the texel values that the columns of weights multiply, at ``positions`` (pictures, rows, columns)."""
     rows, cols = (
         np.repeat(np.arange(columns.kernel_height), columns.kernel_width) * columns.dilations[0],
         np.tile(np.arange(columns.kernel_width), columns.kernel_height) * columns.dilations[1],
     )
-    pictures = np.broadcast_to(at[0][:, None], (len(at[0]), len(rows)))
-    texels_at_taps = texels.at(pictures, at[1][:, None] * strides[0] + rows, at[2][:, None] * strides[1] + cols)
+    pictures, y, x = (indices[:, None] for indices in positions)
+    pictures = np.broadcast_to(pictures, (len(pictures), len(rows)))
+    texels_at_taps = texels.at(pictures, y * strides[0] + rows, x * strides[1] + cols)
     return simulated_sums.Windows(columns, texels_at_taps)

@@ -24,8 +24,17 @@ from numpy.typing import NDArray
 from glsl_infer.lowering.weight_texture import Constants, no_units, numbers_of, unit_of, units_of
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
-BIAS, SCALE, FACTOR, NUMBER = 3, 1, 3, 3
-"""Columns of a bias, a scale, a factor, and another constant."""
+BIAS = 3
+"""Columns of a bias."""
+
+SCALE = 1
+"""Columns of a scale."""
+
+FACTOR = 3
+"""Columns of a factor."""
+
+NUMBER = 3
+"""Columns of another constant."""
 
 MOST_SLICES = MAX_TEXTURE_SIZE
 """Largest number of output slices: each has a row."""
@@ -55,9 +64,16 @@ in uniforms."""
 
 Integers = NDArray[np.int64]
 
-_MIDDLE, _MOST = 128, 127
-_LONG_MIDDLE, _LONG_MOST = 1 << 23, (1 << 23) - 1
+_MIDDLE = 128
+"""Byte of a weight of 0."""
+_MOST = 127
+"""Largest integer of a weight."""
+_LONG_MIDDLE = 1 << 23
+"""Three bytes of a constant of 0."""
+_LONG_MOST = (1 << 23) - 1
+"""Largest integer of a constant."""
 _MOST_SCALE = 255
+"""Largest integer of a scale."""
 _MOST_BIAS = 256.0
 """Largest ratio of a bias to the largest weight that its scale allows."""
 
@@ -117,9 +133,9 @@ def constants_of(
 ) -> Constants:
     """Decode the integers of ``WeightBytes.integers``."""
     unit, steps = units.astype(np.float64), scales * float(units[0])
-    bias, *further = longs
-    factor = further.pop(0) * unit[2] if has_factor else None
-    numbers = tuple(number * unit[4 + index] for index, number in enumerate(further))
+    bias, *constants = longs
+    factor = constants.pop(0) * unit[2] if has_factor else None
+    numbers = tuple(constant * unit[4 + index] for index, constant in enumerate(constants))
     return Constants(np.asarray(integers * steps[:, None], np.float64), bias * unit[1] * steps, factor, numbers)
 
 
@@ -148,8 +164,8 @@ def noise(weights: NDArray[np.floating], bias: NDArray[np.floating]) -> float:
         bias: (slices, 4), in units of the stored output.
     """
     scale = _full_scale(weights.astype(np.float64), bias.astype(np.float64)) / _MOST
-    used = np.count_nonzero(weights, axis=1)
-    return float(255.0 * np.sqrt((scale**2 * used / 12.0).mean()))
+    nonzero = np.count_nonzero(weights, axis=1)
+    return float(255.0 * np.sqrt((scale**2 * nonzero / 12.0).mean()))
 
 
 RoundingFunction = Callable[[NDArray[np.float64], int], NDArray[np.int64]]
@@ -244,5 +260,5 @@ def long_of(high: Integers, middle: Integers, low: Integers) -> Integers:
 
 def bytes_of(long: Integers) -> list[Integers]:
     """Return the three columns of bytes of 24-bit integers; the inverse of ``long_of``."""
-    above = long + _LONG_MIDDLE
-    return [above >> 16, (above >> 8) & 255, above & 255]
+    unsigned = long + _LONG_MIDDLE
+    return [unsigned >> 16, (unsigned >> 8) & 255, unsigned & 255]

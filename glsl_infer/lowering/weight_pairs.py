@@ -30,7 +30,12 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 TEXELS_PER_CONSTANT = 2
 """Texels of the bias with its scale, of the factor, and of another constant."""
 
-_MIDDLE, _MOST = 128 * 256, 127 * 256 + 255
+_MIDDLE = 128 * 256
+"""Both bytes of a weight of 0."""
+
+_MOST = 127 * 256 + 255
+"""Largest integer of a weight."""
+
 _LANES = (slice(0, 2), slice(2, 4))
 
 
@@ -130,13 +135,12 @@ def _encode(
 ) -> WeightPairs:
     weights_of_layer, scales, longs = integers
     first, second = _column_pairs(columns)
-    padded = (
-        np.concatenate([weights_of_layer, np.zeros_like(weights_of_layer[:, :1])], axis=1) + _MIDDLE
-    )  # index -1 is a column of 0
+    # Index -1 is a column of 0.
+    padded = np.concatenate([weights_of_layer, np.zeros_like(weights_of_layer[:, :1])], axis=1) + _MIDDLE
     halves = []
     for lanes in _LANES:
-        both = np.concatenate([padded[:, first, lanes], padded[:, second, lanes]], axis=2)
-        weights = np.stack([both >> 8, both & 255], axis=2)[:, :, : bits // 8].reshape(len(weights_of_layer), -1, 4)
+        pairs = np.concatenate([padded[:, first, lanes], padded[:, second, lanes]], axis=2)
+        weights = np.stack([pairs >> 8, pairs & 255], axis=2)[:, :, : bits // 8].reshape(len(weights_of_layer), -1, 4)
         constant_texels = []
         for index, long in enumerate(longs):
             high, middle, low = (byte_column[:, lanes] for byte_column in bytes_of(long))
@@ -152,7 +156,7 @@ def _encode(
 def _decode(bits: int, rows: NDArray[np.uint8], columns: Columns) -> tuple[Integers, Integers, tuple[Integers, ...]]:
     """Return the integers in the rows; the inverse of ``_encode``."""
     first, second = _column_pairs(columns)
-    used = second >= 0
+    has_second = second >= 0
     halves = rows.astype(np.int64).reshape(2, columns.slices, -1, 4)
     count = len(first) * bits // 8
     weights = np.zeros((columns.slices, columns.count, 4), np.int64)
@@ -161,9 +165,9 @@ def _decode(bits: int, rows: NDArray[np.uint8], columns: Columns) -> tuple[Integ
     )  # ..., number, texel, byte, channel
     for half, lanes in zip(halves, _LANES):
         texels = half[:, :count].reshape(columns.slices, len(first), bits // 8, 4)
-        both = 256 * texels[:, :, 0] + (texels[:, :, 1] if bits == 16 else 0) - _MIDDLE
-        weights[:, first, lanes] = both[:, :, :2]
-        weights[:, second[used], lanes] = both[:, used, 2:]
+        pairs = 256 * texels[:, :, 0] + (texels[:, :, 1] if bits == 16 else 0) - _MIDDLE
+        weights[:, first, lanes] = pairs[:, :, :2]
+        weights[:, second[has_second], lanes] = pairs[:, has_second, 2:]
     constants = np.concatenate([*constant_texels], axis=-1)  # (slices, number, texel, byte, channel of four)
     longs = long_of(constants[:, :, 0, 0], constants[:, :, 0, 1], constants[:, :, 1, 0])
     return weights, constants[:, 0, 1, 1], tuple(np.moveaxis(longs, 1, 0))

@@ -58,11 +58,11 @@ def pack(
     """
     rounded_weights: list[NDArray[np.int64]] = []
 
-    def rounding(weights: Doubles, most: int) -> NDArray[np.int64]:
-        nearest = np.clip(np.rint(weights), -most, most).astype(np.int64)
+    def rounding(weights: Doubles, largest: int) -> NDArray[np.int64]:
+        nearest = np.clip(np.rint(weights), -largest, largest).astype(np.int64)
 
         def find() -> Arrays:
-            integers = rounded(weights, most, columns=columns, column_factors=column_factors())
+            integers = rounded(weights, largest, columns=columns, column_factors=column_factors())
             return calibration_maps.small(integers - nearest), calibration_maps.mark(nearest)
 
         correction, _ = cached("rounded", find, lambda arrays: _fits(arrays, nearest.shape, nearest))
@@ -85,12 +85,12 @@ def _fits(arrays: Arrays, shape: Sequence[int], integers: NDArray[np.int64]) -> 
     return arrays[0].shape == tuple(shape) and arrays[1].tolist() == calibration_maps.mark(integers).tolist()
 
 
-def rounded(weights: Doubles, most: int, *, columns: Columns, column_factors: ColumnFactors) -> NDArray[np.int64]:
-    """Round weights, (slices, columns, 4) in steps, to integers from -``most`` to ``most``; unused weights become 0.
+def rounded(weights: Doubles, largest: int, *, columns: Columns, column_factors: ColumnFactors) -> NDArray[np.int64]:
+    """Round weights, (slices, columns, 4), to integers from -``largest`` to ``largest``; unused weights become 0.
 
     Args:
         weights: weights in steps of each filter.
-        most: the largest integer.
+        largest: largest integer.
         columns: layout of the kernel's columns.
         column_factors: texels that the columns multiply.
     """
@@ -115,14 +115,14 @@ def rounded(weights: Doubles, most: int, *, columns: Columns, column_factors: Co
             rows = np.flatnonzero(used[:, filters[0]])
             if len(rows):
                 group_result[np.ix_(rows, filters)] = _round_filters(
-                    squares[np.ix_(rows, rows)], group_weights[np.ix_(rows, filters)], most
+                    squares[np.ix_(rows, rows)], group_weights[np.ix_(rows, filters)], largest
                 )
         result[slices] = group_result.reshape(columns.count, len(slices), 4).transpose(1, 0, 2)
     for first in range(0, len(lanes), AT_A_TIME):
         squares = np.stack(lanes[first : first + AT_A_TIME])
         indices = np.array(positions[first : first + AT_A_TIME])
         result[indices[:, 0], :, indices[:, 1]] = _round_depthwise(
-            squares, weights[indices[:, 0], :, indices[:, 1]], most
+            squares, weights[indices[:, 0], :, indices[:, 1]], largest
         )
     return result
 
@@ -139,18 +139,18 @@ def output_shift(weight_changes: Doubles, *, columns: Columns, column_factors: C
     return shift
 
 
-def _round_filters(squares: Doubles, weights: Doubles, most: int) -> NDArray[np.int64]:
+def _round_filters(squares: Doubles, weights: Doubles, largest: int) -> NDArray[np.int64]:
     """Round (columns, filters) to integers.
 
     Args:
         squares: sums of products of the columns' texels, (columns, columns).
         weights: (columns, filters).
-        most: the largest integer.
+        largest: largest integer.
     """
     count = len(squares)
     diagonal = np.diag(squares)
     if not diagonal.any():
-        return np.clip(np.rint(weights), -most, most).astype(np.int64)
+        return np.clip(np.rint(weights), -largest, largest).astype(np.int64)
     order = np.argsort(-diagonal, kind="stable")
     squares = squares[np.ix_(order, order)] + DAMPING * float(diagonal.mean()) * np.eye(count)
     exact = weights[order]
@@ -159,14 +159,14 @@ def _round_filters(squares: Doubles, weights: Doubles, most: int) -> NDArray[np.
     for first in range(0, count, ROWS_AT_A_TIME):
         end = min(first + ROWS_AT_A_TIME, count)
         for row in range(first, end):
-            integers[row] = np.clip(np.rint(compensated[row]), -most, most)
+            integers[row] = np.clip(np.rint(compensated[row]), -largest, largest)
             errors[row] = (compensated[row] - integers[row]) / upper[row, row]
             compensated[row + 1 : end] -= upper[row, row + 1 : end, None] * errors[row]
         compensated[end:] -= upper[first:end, end:].T @ errors[first:end]
     gradient = squares @ (integers - exact)
     for _ in range(SWEEPS):
         for row in range(count):
-            candidate = np.clip(integers[row] - np.rint(gradient[row] / squares[row, row]), -most, most)
+            candidate = np.clip(integers[row] - np.rint(gradient[row] / squares[row, row]), -largest, largest)
             changed = np.flatnonzero(candidate != integers[row])  # usually very few
             gradient[:, changed] += squares[:, row, None] * (candidate - integers[row])[changed]
             integers[row] = candidate
@@ -175,18 +175,18 @@ def _round_filters(squares: Doubles, weights: Doubles, most: int) -> NDArray[np.
     return result
 
 
-def _round_depthwise(squares: Doubles, weights: Doubles, most: int) -> NDArray[np.int64]:
+def _round_depthwise(squares: Doubles, weights: Doubles, largest: int) -> NDArray[np.int64]:
     """Round filters with different input channels, (filters, columns), as ``_round_filters`` does for each.
 
     Args:
         squares: sums of products of the columns' texels, (filters, columns, columns).
         weights: (filters, columns).
-        most: the largest integer.
+        largest: largest integer.
     """
     count = weights.shape[1]
     diagonals = np.ascontiguousarray(np.diagonal(squares, axis1=1, axis2=2))
     active = np.flatnonzero(diagonals.any(axis=1))
-    result: NDArray[np.int64] = np.clip(np.rint(weights), -most, most).astype(np.int64)
+    result: NDArray[np.int64] = np.clip(np.rint(weights), -largest, largest).astype(np.int64)
     order = np.argsort(-diagonals[active], axis=1, kind="stable")
     damping = DAMPING * diagonals[active].mean(axis=1)
     squares = squares[active[:, None, None], order[:, :, None], order[:, None]] + damping[:, None, None] * np.eye(count)
@@ -194,13 +194,13 @@ def _round_depthwise(squares: Doubles, weights: Doubles, most: int) -> NDArray[n
     upper = np.linalg.cholesky(np.linalg.inv(squares)).transpose(0, 2, 1)
     compensated, integers = exact.copy(), np.empty(exact.shape)
     for row in range(count):
-        integers[:, row] = np.clip(np.rint(compensated[:, row]), -most, most)
+        integers[:, row] = np.clip(np.rint(compensated[:, row]), -largest, largest)
         error = (compensated[:, row] - integers[:, row]) / upper[:, row, row]
         compensated[:, row + 1 :] -= upper[:, row, row + 1 :] * error[:, None]
     gradient = (squares @ (integers - exact)[:, :, None])[:, :, 0]
     for _ in range(SWEEPS):
         for row in range(count):
-            candidate = np.clip(integers[:, row] - np.rint(gradient[:, row] / squares[:, row, row]), -most, most)
+            candidate = np.clip(integers[:, row] - np.rint(gradient[:, row] / squares[:, row, row]), -largest, largest)
             gradient += squares[:, :, row] * (candidate - integers[:, row])[:, None]
             integers[:, row] = candidate
     result[active[:, None], order] = integers.astype(np.int64)

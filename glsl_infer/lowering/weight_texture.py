@@ -23,15 +23,29 @@ from numpy.typing import NDArray
 
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
-_SCALE, _NUMBER = 1, 2
-"""Columns of a scale, and of another constant."""
+_SCALE = 1
+"""Columns of a scale."""
+
+_NUMBER = 2
+"""Columns of another constant."""
 
 MOST_NUMBERS = 4
 """Largest number of per-channel constants: their units are one vec4."""
 
-_MIDDLE, _MOST = 1 << 15, (1 << 15) - 1
-_LONG_MIDDLE, _LONG_MOST = 1 << 23, (1 << 23) - 1
+_MIDDLE = 1 << 15
+"""Both bytes of a weight of 0."""
+
+_MOST = (1 << 15) - 1
+"""Largest integer of a weight."""
+
+_LONG_MIDDLE = 1 << 23
+"""Three bytes of a constant of 0."""
+
+_LONG_MOST = (1 << 23) - 1
+"""Largest integer of a constant."""
+
 _MOST_SCALE = (1 << 16) - 1
+"""Largest integer of a scale."""
 
 MOST_SLICES = MAX_TEXTURE_SIZE // 2
 """Largest number of output slices: each has a row of high bytes and one of low bytes."""

@@ -34,16 +34,21 @@ INSTRUCTIONS = 12_000.0
 """Instructions times pixels for each microsecond: 12 processors, 4 pixels a cycle each, 250 MHz."""
 
 COLUMN: Mapping[str, float] = {"baked": 5.0, "uniform": 5.0, "texture": 20.5, "bytes": 10.5}
-"""Instructions for a column of weights, including its share of the texel's fetch, by Mesa's vc4 compiler ..."""
+"""Instructions for a column of weights, including its share of the texel's fetch, by Mesa's vc4 compiler.
+
+``bytes`` are 8-bit weights in a texture, ``texture`` 16-bit weights."""
 
 FIXED: Mapping[str, float] = {"baked": 25.0, "uniform": 25.0, "texture": 110.0, "bytes": 65.0}
-"""... and for the rest of a shader. ``bytes`` are 8-bit weights in a texture, ``texture`` 16-bit weights."""
+"""Instructions of a shader apart from its columns of weights."""
 
-PAIRS_COLUMN, PAIRS_FIXED = {8: 14.2, 16: 25.0}, 50.0
-"""The same for two columns and two output channels (``weight_pairs``), by the bits of a weight."""
+PAIRS_COLUMN = {8: 14.2, 16: 25.0}
+"""Instructions for two columns and two output channels (``weight_pairs``), by the bits of a weight."""
+
+PAIRS_FIXED = 50.0
+"""Instructions of such a shader apart from its columns."""
 
 DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture": 25.0, "bytes": 15.5}
-"""The same for columns that each multiply a different texel."""
+"""Instructions for a column of weights if each column multiplies a different texel."""
 
 COLUMN_16_BITS = (2.0, 6.0)
 """Additional instructions of a 16-bit fetch for each column of weights: with four columns for a texel, and in a
@@ -52,8 +57,11 @@ depthwise layer."""
 GATE = 9.5
 """Additional instructions of a column of weights whose texel is multiplied by gates: 38 for the four of a texel."""
 
-STORE_16_BITS, RESIDUAL_16_BITS = 44.0, 20.0
-"""Additional instructions of a fragment to store 16 bits, and to add a 16-bit residual."""
+STORE_16_BITS = 44.0
+"""Additional instructions of a fragment to store 16 bits."""
+
+RESIDUAL_16_BITS = 20.0
+"""Additional instructions of a fragment to add a 16-bit residual."""
 
 DRAW = 95.0
 """CPU time in microseconds of a draw that does not begin a job, from the share of the article's frame time that
@@ -62,17 +70,24 @@ the kernel's part is unknown. ``glsl-infer vc4 --time`` estimates MobileNet 1.0 
 constant at 95, 45 and 25, and at 589, 553 and 544 ms if a draw really costs 95, because the latency of a fetch exceeds
 its share of ``COLUMN``."""
 
-LEAST_DRAW, MOST_DRAW = 1.0, 10_000.0
-"""Accepted range."""
+LEAST_DRAW = 1.0
+"""Lowest accepted time of a draw in microseconds."""
+
+MOST_DRAW = 10_000.0
+"""Highest accepted time of a draw in microseconds."""
 
 UPLOAD = 5.0
 """Estimated CPU time in microseconds to upload a uniform array. The instruction count of a draw includes its
 uploads."""
 
-CALIBRATED, VECTOR = 100, 0.18
-"""Vec4 of an array included in ``DRAW``, which was calibrated on such draws, and microseconds for each further vec4.
+CALIBRATED = 100
+"""Vec4 of an array included in ``DRAW``, which was calibrated on such draws."""
+
+VECTOR = 0.18
+"""CPU time in microseconds for each further vec4 of an array.
+
 Under QEMU, Mesa's driver takes 12,600 ARM instructions a draw, 33,900 a job, and 2.4 for each byte of its commands,
-which contain all vec4. These constants reproduce the counts of four models within 0.5 %."""
+which contain all vec4. This constant and ``CALIBRATED`` reproduce the counts of four models within 0.5 %."""
 
 COMPILE = 300_000.0
 """Estimated microseconds to compile a program: 8 ms on a workstation, times 40 for this CPU. Both compilers take some
@@ -86,9 +101,11 @@ UNIFORM_VECTORS = 216
 4095, llvmpipe 4096, NVIDIA's driver and most WebGL implementations at least 1024; a Pi's driver before Mesa has 136. ES
 2.0 guarantees 16, too few for practical networks."""
 
-LEAST_ARRAY, LONGEST_ARRAY = 64, 3500
-"""Accepted range. Smaller limits split every convolution into partial sums, and larger ones exceed the longest text of
-readers."""
+LEAST_ARRAY = 64
+"""Lowest accepted limit of a uniform array. Smaller limits split every convolution into partial sums."""
+
+LONGEST_ARRAY = 3500
+"""Highest accepted limit of a uniform array. Larger ones exceed the longest text of readers."""
 
 LONG_ARRAY = 1000
 """Limit if ``uniform`` is requested explicitly: the limit of desktop drivers and of the Pi."""
@@ -101,10 +118,14 @@ MOST_CONSTANTS = 300_000
 """Largest number of columns as constants in all shaders together. Readers accept texts with 4 million operations
 (``all_written`` of bundle/format.json), and a column has some 10; larger networks get longer uniform arrays."""
 
-LONG_PROGRAM, LENGTH_POWER = 1650.0, 2.5
-"""Instructions above which a program takes longer than ``COMPILE``, and the exponent of the increase. Mesa's vc4
-compiler took 8 ms for 173 instructions, 30 for 2,800, 300 for 5,800, 1,400 for 11,300 and 4,000 for 18,500 on a
-workstation."""
+LONG_PROGRAM = 1650.0
+"""Instructions above which a program takes longer than ``COMPILE``.
+
+Mesa's vc4 compiler took 8 ms for 173 instructions, 30 for 2,800, 300 for 5,800, 1,400 for 11,300 and 4,000 for 18,500
+on a workstation."""
+
+LENGTH_POWER = 2.5
+"""Exponent of the increase above ``LONG_PROGRAM``, from the same measurement."""
 
 WINDOW_READS = 6
 """Largest number of input slices, including the residual's, with their own coordinate in a window of several texels
@@ -116,10 +137,16 @@ compile, 3x3 over 7 and 2x2 over 8 (128 columns) do not, and a residual counts a
 therefore not the limit. A 1x1 window uses each coordinate once, and can read 8 slices and a residual.
 tests/vc4/test_registers.py has the cases."""
 
-WINDOW_READS_16_BITS, READS_16_BITS = 4, 6
-"""The same limit for 16-bit slices and 16-bit weights in a texture, for a window of several texels and of one. Each
-slice takes two more registers: 3x3 over 4 slices takes all 34, and 1x1 over 6 takes 31. 3x3 over 5 and 1x1 over 8 do
-not compile, nor does 3x3 over 4 with a 16-bit output. 1x1 windows over more slices share a coordinate."""
+WINDOW_READS_16_BITS = 4
+"""``WINDOW_READS`` for 16-bit slices and 16-bit weights in a texture.
+
+Each slice takes two more registers. 3x3 over 4 slices takes all 34. 3x3 over 5 does not compile, nor does 3x3 over 4
+with a 16-bit output."""
+
+READS_16_BITS = 6
+"""The same limit for a window of one texel.
+
+1x1 over 6 slices takes 31 registers, and 1x1 over 8 does not compile. Windows over more slices share a coordinate."""
 
 
 @dataclass(frozen=True)
@@ -205,10 +232,10 @@ def sixteen_bit_work(layer: LayerWeights, *, reads: bool, adds: bool, stores: bo
         adds: whether a residual has 16 bits.
         stores: whether the output has 16 bits.
     """
-    per_pixel = (
+    instructions_per_pixel = (
         reads * layer.columns * COLUMN_16_BITS[layer.depthwise] + adds * RESIDUAL_16_BITS + stores * STORE_16_BITS
     )
-    return layer.slices * layer.pixels * per_pixel
+    return layer.slices * layer.pixels * instructions_per_pixel
 
 
 def compile_cost(length: float) -> float:
@@ -225,14 +252,15 @@ def longer_array(choices: Iterable[WeightsChoice], uniform_vectors: int) -> int 
 
 def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS, draw: float = DRAW) -> dict[str, float]:
     """Return the microseconds a frame of each mode that the layer supports; ``draw`` replaces ``DRAW``."""
-    work = {mode: layer.slices * layer.pixels * instructions(mode, layer) / INSTRUCTIONS for mode in MODES}
-    program = {mode: compile_cost(instructions(mode, layer)) for mode in MODES}
-    draws = {
-        "baked": layer.slices * (draw + program["baked"]),
-        "uniform": layer.slices * (draw + UPLOAD + VECTOR * max(layer.vectors - CALIBRATED, 0)) + program["uniform"],
-        "texture": layer.textures * draw + program["texture"],
+    gpu_time = {mode: layer.slices * layer.pixels * instructions(mode, layer) / INSTRUCTIONS for mode in MODES}
+    compile_time = {mode: compile_cost(instructions(mode, layer)) for mode in MODES}
+    uniform_draw = draw + UPLOAD + VECTOR * max(layer.vectors - CALIBRATED, 0)
+    cpu_time = {
+        "baked": layer.slices * (draw + compile_time["baked"]),
+        "uniform": layer.slices * uniform_draw + compile_time["uniform"],
+        "texture": layer.textures * draw + compile_time["texture"],
     }
-    cost_of = {mode: draws[mode] + work[mode] for mode in work}
+    cost_of = {mode: cpu_time[mode] + gpu_time[mode] for mode in MODES}
     if layer.vectors > uniform_vectors:
         del cost_of["uniform"]
     if layer.untextured:

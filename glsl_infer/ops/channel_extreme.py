@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.lowering.builder import Builder
 
-OPERATIONS = {"max": "max", "min": "min"}
-"""GLSL function of each operation."""
+OPERATIONS = ("max", "min")
+"""Operations, each with the name of its GLSL function."""
 
 
 class ChannelExtreme(Operator):
-    """Attributes: ``operation``, ``max`` or ``min``; the range ``scales`` and ``zeros``."""
+    """The largest or the smallest channel of each pixel.
+
+    Attributes of a node: ``operation``, ``max`` or ``min``; the range ``scales`` and ``zeros``.
+    """
 
     attrs = {"operation": "max", "scales": None, "zeros": None}
     local = True
@@ -47,7 +50,7 @@ class ChannelExtreme(Operator):
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         binding = build.bind(node, **{ROLE: slices.reads})
         slice_values = [f"({text}){slices.repeated(index)}" for index, text in enumerate(slices.numbers(binding, "y"))]
-        glsl_function = OPERATIONS[node.attrs["operation"]]
+        glsl_function = node.attrs["operation"]
         fragment = codegen.fragment(
             "channel_extreme.frag",
             includes=["store.glsl", "late.glsl"],

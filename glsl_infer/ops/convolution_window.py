@@ -17,10 +17,16 @@ if TYPE_CHECKING:
 _PATCHES = 512
 """Output pixels whose patches are gathered at a time. Those of X22 then fit a processor's level 2 cache."""
 
-_FEW_FILTERS, _WIDE_KERNEL, _PIXELS_AT_ONCE = 4, 5, 8
-"""Thresholds for computing several pixels with one product. Few filters do not fill a processor's vectors, and patches
-of wide kernels overlap, so the sums of ``_PIXELS_AT_ONCE`` adjacent pixels become columns of one product. A (9, 9, 4,
-3) kernel is 17 times as fast."""
+_PIXELS_AT_ONCE = 8
+"""Number of adjacent pixels whose sums become columns of one product, for few filters with a wide kernel.
+
+A (9, 9, 4, 3) kernel is 17 times as fast."""
+
+_FEW_FILTERS = 4
+"""Largest number of filters for this: few filters do not fill a processor's vectors."""
+
+_WIDE_KERNEL = 5
+"""Least width of a kernel for this: the patches of wide kernels overlap."""
 
 
 def output_size(node: Node, shape: Shape) -> tuple[int, int]:
@@ -131,14 +137,14 @@ def _by_rows(
     kernel_height, kernel_width, channels, filters = kernel.shape
     height, width = size
     across, span = -(-width // pixels_at_once), (pixels_at_once - 1) * strides[1] + kernel_width
-    beyond = strides[1] * pixels_at_once * (across - 1) + span - x.shape[1]
-    x = np.ascontiguousarray(x) if beyond <= 0 else np.pad(x, ((0, 0), (0, beyond), (0, 0)))
-    each = x.itemsize  # strides of axes of length 1 may be anything
-    right, down = channels * each, x.shape[1] * channels * each
+    missing = strides[1] * pixels_at_once * (across - 1) + span - x.shape[1]
+    x = np.ascontiguousarray(x) if missing <= 0 else np.pad(x, ((0, 0), (0, missing), (0, 0)))
+    element = x.itemsize  # computed, because strides of axes of length 1 may be anything
+    right, down = channels * element, x.shape[1] * channels * element
     windows = as_strided(
         x,
         (height, across, kernel_height, span * channels),
-        (strides[0] * down, strides[1] * pixels_at_once * right, dilation * down, each),
+        (strides[0] * down, strides[1] * pixels_at_once * right, dilation * down, element),
         writeable=False,
     )
     columns = np.zeros((kernel_height, span, channels, pixels_at_once, filters), kernel.dtype)

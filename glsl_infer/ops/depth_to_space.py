@@ -58,10 +58,10 @@ class DepthToSpace(CopyOperator):
         height, width, _ = inputs[0].shape
         down, across = block_of(node)
         if node.attrs["order"] == ORDERS[0]:
-            parts = inputs[0].reshape(height, width, down, across, -1)
+            blocks = inputs[0].reshape(height, width, down, across, -1)
         else:
-            parts = np.moveaxis(inputs[0].reshape(height, width, -1, down, across), 2, 4)
-        result: Array = parts.transpose(0, 2, 1, 3, 4).reshape(height * down, width * across, -1)
+            blocks = np.moveaxis(inputs[0].reshape(height, width, -1, down, across), 2, 4)
+        result: Array = blocks.transpose(0, 2, 1, 3, 4).reshape(height * down, width * across, -1)
         return result
 
     def is_identity(self, node: Node, shape: Shape) -> bool:

@@ -82,9 +82,11 @@ def copy_to_vector(node: Node, build: Builder, first: int, count: int) -> None:
 FETCH = {"fetch": ["vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel);"]}
 """Line of the template that fetches a texel at a position known in advance."""
 
-_WRITTEN_OUT, _WIDE = 25, 12
-"""Largest number of pixels of a window that VideoCore IV's compiler reliably unrolls, and of columns that fit its
-registers."""
+_MOST_PIXELS = 25
+"""Largest number of pixels of a window that VideoCore IV's compiler reliably unrolls."""
+
+_MOST_COLUMNS = 12
+"""Largest number of columns of a window that fit VideoCore IV's registers."""
 
 _SWITCH = ["sum += min(texture2D(source, coord0.xy), 0.0); // 0, but a fetch in no loop"]
 """Line after a loop that is not unrolled. VideoCore IV runs two threads only if the last fetch is outside loops. The
@@ -93,10 +95,17 @@ added value is 0, in a form that a compiler cannot detect."""
 _FROM_16_BITS = ["sum = (sum.xz + sum.yw * (1.0 / 256.0)).xyxy; // two high bytes, each with the low one"]
 """Line that combines the sums of both bytes of a 16-bit map, whose texels have two channels."""
 
-_STRIP, _LONG_STRIP, _LONG = 8, 16, 128
-"""Largest number of adjacent pixels added before the sum is rounded to an integer number of bytes; until then, the
-rounding error is below 0.01. VideoCore IV takes 60 instructions for a pixel rounded separately, and 10 in strips. It
-has registers for longer strips if a side is so long that its loop is not unrolled."""
+_STRIP = 8
+"""Largest number of adjacent pixels added before the sum is rounded to an integer number of bytes.
+
+Until then, the rounding error is below 0.01. VideoCore IV takes 60 instructions for a pixel rounded separately, and 10
+in strips."""
+
+_LONG_STRIP = 16
+"""The same number for a side of at least ``_LONG`` pixels."""
+
+_LONG = 128
+"""Least length of a side whose loop is not unrolled, which leaves registers for longer strips."""
 
 
 def _strips(width: int, height: int) -> tuple[tuple[int, int], dict[str, Sequence[str]]]:
@@ -104,17 +113,17 @@ def _strips(width: int, height: int) -> tuple[tuple[int, int], dict[str, Sequenc
 
     The coordinate of a strip depends on the sum so far. Otherwise a compiler would fetch all texels first.
     """
-    (along, long), (across, wide) = sorted([("x", width), ("y", height)], key=lambda side: -side[1])
-    strips = -(-long // (_LONG_STRIP if long >= _LONG else _STRIP))
+    (along, length), (across, line_count) = sorted([("x", width), ("y", height)], key=lambda side: -side[1])
+    strips = -(-length // (_LONG_STRIP if length >= _LONG else _STRIP))
     wait = f"at.{along} = max(at.{along}, min(dot(sum, vec4(1.0)), 0.0));"
-    step = f"at.{along} += source_texel.{along};"
-    fetch_texel, add_texel = f"vec4 t = texture2D(source, at); {step}", f"t += texture2D(source, at); {step}"
-    strip = long // strips
-    remainder = long - strips * strip
+    advance = f"at.{along} += source_texel.{along};"
+    fetch_texel, add_texel = f"vec4 t = texture2D(source, at); {advance}", f"t += texture2D(source, at); {advance}"
+    strip = length // strips
+    remainder = length - strips * strip
     remainder_lines = (
         [wait, fetch_texel, *[add_texel] * (remainder - 1), "sum += floor(t * 255.0 + 0.5);"] if remainder else []
     )
-    return (strips, wide), {
+    return (strips, line_count), {
         "place": ["vec2 at = coord0.xy;"],
         "fetch": [wait, fetch_texel, *[add_texel] * (strip - 1)],
         "next": [*remainder_lines, f"at.{along} = coord0.{along};", f"at.{across} += source_texel.{across};"],
@@ -141,7 +150,7 @@ class _Draws:
         self._node, self._build, self._source, self._target = node, build, source, target
         final_lines: dict[str, Sequence[str]] = {"all": _FROM_16_BITS} if source.bits == 16 else {}
         self._turns, self._lines = window, {**FETCH, **final_lines}
-        if window[0] * window[1] > _WRITTEN_OUT or window[0] > _WIDE:
+        if window[0] * window[1] > _MOST_PIXELS or window[0] > _MOST_COLUMNS:
             self._turns, lines = _strips(*window)
             self._lines = {**lines, "all": [*_SWITCH, *final_lines.get("all", [])]}
         factor = fold.slices(source.scale_of / (255.0 * window[0] * window[1] * target.scale))
@@ -197,7 +206,11 @@ ROWS = 4
 """Rows of the texture of factors and offsets: three bytes of each constant, the highest first, and the half of the
 slice."""
 
-_MIDDLE, _MOST = 1 << 23, (1 << 23) - 1
+_MIDDLE = 1 << 23
+"""Three bytes of a constant of 0."""
+
+_MOST = (1 << 23) - 1
+"""Largest integer of a constant."""
 
 
 def _constants(

@@ -53,8 +53,8 @@ class GroupStatistics(Operator):
         (low, high), (_, deviation) = inputs
         if node.attrs["statistic"] == "mean":
             return np.full(shape, low.min()), np.full(shape, high.max())
-        most = np.hypot((high.max() - low.min()) / 2.0, deviation.max())
-        return np.zeros(shape), np.full(shape, most)
+        largest = np.hypot((high.max() - low.min()) / 2.0, deviation.max())
+        return np.zeros(shape), np.full(shape, largest)
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the vector in one quad; each texel reads all channels of its group."""

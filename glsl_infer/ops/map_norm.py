@@ -55,8 +55,8 @@ class MapNorm(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each slice, which reads one tile, and two texels of each vector."""
-        epsilon, least = codegen.number(node.attrs["epsilon"]), codegen.number(SMALLEST_ROOT_ARGUMENT)
-        expression = f"(a - b) * inversesqrt(max(c * c + {epsilon}, {least}))"
+        epsilon, smallest = codegen.number(node.attrs["epsilon"]), codegen.number(SMALLEST_ROOT_ARGUMENT)
+        expression = f"(a - b) * inversesqrt(max(c * c + {epsilon}, {smallest}))"
         draw(node, build, expression, gamma=node.attrs["gamma"], beta=node.attrs["beta"])
 
 

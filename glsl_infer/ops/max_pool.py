@@ -59,9 +59,14 @@ class MaxPool(Pooling, CopyOperator):
         draw_windows(node, build, Template("max_pool.frag"), MOST_UNROLLED)
 
 
-MOST_IN_LOOPS, MOST_WRITTEN_OUT, MOST_UNROLLED = 9, 49, 64
-"""Largest windows in texels: with loops that are always unrolled; with registers on VideoCore IV if written out; and
-for a maximum, with registers if its loops are unrolled."""
+MOST_IN_LOOPS = 9
+"""Largest window, in texels, whose loops every compiler unrolls."""
+
+MOST_WRITTEN_OUT = 49
+"""Largest window, in texels, for which VideoCore IV has enough registers if all fetches are written out."""
+
+MOST_UNROLLED = 64
+"""Largest window of a maximum, in texels, for which VideoCore IV has enough registers if its loops are unrolled."""
 
 
 def written_out(pool: Sequence[int]) -> list[str]:

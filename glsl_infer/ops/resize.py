@@ -96,7 +96,7 @@ class Resize(Operator):
 
 
 def line(input_length: int, output_length: int, convention: str, method: str) -> tuple[int, int, int]:
-    """Return integers (step, start, parts): index i is at position ``(step * i + start) / parts`` of the input.
+    """Return integers (step, start, denominator): index i is at ``(step * i + start) / denominator`` of the input.
 
     For ``nearest``, the position is shifted so that its floor is the selected index.
     """
@@ -110,23 +110,23 @@ def line(input_length: int, output_length: int, convention: str, method: str) ->
         step, start = Fraction(input_length, output_length), Fraction(0)
     if method == "nearest" and convention != "asymmetric":
         start += Fraction(1, 2)
-    parts = int(np.lcm(step.denominator, start.denominator))
-    return int(step * parts), int(start * parts), parts
+    denominator = int(np.lcm(step.denominator, start.denominator))
+    return int(step * denominator), int(start * denominator), denominator
 
 
 def _resized(x: Array, axis: int, output_length: int, method: str, convention: str) -> Array:
     input_length = x.shape[axis]
-    step, start, parts = line(input_length, output_length, convention, method)
-    position: NDArray[np.int64] = step * np.arange(output_length) + start
-    left_index = position // parts
+    step, start, denominator = line(input_length, output_length, convention, method)
+    numerators: NDArray[np.int64] = step * np.arange(output_length) + start
+    left_index = numerators // denominator
     low = x.take(np.clip(left_index, 0, input_length - 1), axis=axis)
     if method == "nearest":
         return low
     high = x.take(np.clip(left_index + 1, 0, input_length - 1), axis=axis)
     shape = [1] * x.ndim
     shape[axis] = -1
-    share: Array = ((position - left_index * parts) / parts).astype(x.dtype).reshape(shape)
-    return low + (high - low) * share
+    fraction: Array = ((numerators - left_index * denominator) / denominator).astype(x.dtype).reshape(shape)
+    return low + (high - low) * fraction
 
 
 OPERATOR = Resize()

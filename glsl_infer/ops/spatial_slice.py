@@ -44,14 +44,14 @@ class SpatialSlice(CopyOperator):
         (top, left), (down, across) = node.attrs["begin"], node.attrs["strides"]
         return ((down, top, top), (across, left, left)) if min(down, across) > 0 else None
 
-    def merged(self, node: Node, before: Node) -> Node:
+    def merged(self, node: Node, producer: Node) -> Node:
         """Return a single slice equal to two consecutive ones."""
-        inner, outer = before.attrs, node.attrs
+        first, second = producer.attrs, node.attrs
         begin = tuple(
-            first + step * index for first, step, index in zip(inner["begin"], inner["strides"], outer["begin"])
+            begin + stride * index for begin, stride, index in zip(first["begin"], first["strides"], second["begin"])
         )
-        strides = tuple(first * second for first, second in zip(inner["strides"], outer["strides"]))
-        return replace(node.with_attrs(begin=begin, strides=strides), inputs=before.inputs)
+        strides = tuple(stride * factor for stride, factor in zip(first["strides"], second["strides"]))
+        return replace(node.with_attrs(begin=begin, strides=strides), inputs=producer.inputs)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Select the pixels."""

@@ -118,8 +118,8 @@ class Traits:
         """
         return ()
 
-    def merged(self, node: Node, before: Node) -> Node | None:
-        """Return a node equal to ``before`` and ``node``, both of this operator; None if they cannot be merged."""
+    def merged(self, node: Node, producer: Node) -> Node | None:
+        """Return a node equal to ``producer`` and ``node``, its reader, both of this operator; None if impossible."""
         return None
 
     def host_step(self, node: Node) -> str:

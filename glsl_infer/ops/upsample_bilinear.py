@@ -68,13 +68,13 @@ def _interpolate(x: Array, size: int, axis: int) -> Array:
     """Enlarge one axis."""
     length = x.shape[axis]
     position = (np.arange(length * size) + 0.5) / size - 0.5
-    before = np.floor(position).astype(np.int64)
+    left_index = np.floor(position).astype(np.int64)
     shape = [1] * x.ndim
     shape[axis] = -1
-    share: Array = (position - before).astype(x.dtype).reshape(shape)
-    low = x.take(before.clip(min=0), axis=axis)
-    high = x.take((before + 1).clip(max=length - 1), axis=axis)
-    return low + (high - low) * share
+    fraction: Array = (position - left_index).astype(x.dtype).reshape(shape)
+    low = x.take(left_index.clip(min=0), axis=axis)
+    high = x.take((left_index + 1).clip(max=length - 1), axis=axis)
+    return low + (high - low) * fraction
 
 
 OPERATOR = UpsampleBilinear()

@@ -51,8 +51,8 @@ class VectorAffine(Operator):
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return the ordered results at the input's bounds."""
         factor, offset = (node.weights[name].astype(np.float64) for name in self.weights)
-        ends = [bound * factor + offset for bound in inputs[0]]
-        return node.activation.range(np.minimum(*ends), np.maximum(*ends))
+        bounds = [bound * factor + offset for bound in inputs[0]]
+        return node.activation.range(np.minimum(*bounds), np.maximum(*bounds))
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the vector in one quad, or a quad for each texel if the activation has per-channel parameters."""

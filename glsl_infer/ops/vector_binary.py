@@ -54,14 +54,14 @@ class VectorBinary(Operator):
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the activation on the interval of results."""
-        least, most = DRAWN[node.attrs["operation"]].range(*inputs)
-        return node.activation.range(np.clip(least, -LARGEST, LARGEST), np.clip(most, -LARGEST, LARGEST))
+        low, high = DRAWN[node.attrs["operation"]].range(*inputs)
+        return node.activation.range(np.clip(low, -LARGEST, LARGEST), np.clip(high, -LARGEST, LARGEST))
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the vector in one quad, or a quad for each texel if the activation has per-channel parameters."""
         sources = [build.fixed_point(name) for name in node.inputs]
         expression = DRAWN[node.attrs["operation"]].glsl
-        if re.search(r"\b(log|pow)\(", expression):  # whose exact forms are of vec4s
+        if re.search(r"\b(log|pow)\(", expression):  # their exact forms are functions of vec4
             expression = "({}).xy".format(re.sub(r"\b[ab]\b", r"\g<0>.xyxy", expression))
         length = build.shapes[node.name][0]
         target = build.allocate_vector(node, length, node.attrs["scale"])

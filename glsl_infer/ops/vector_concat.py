@@ -48,7 +48,7 @@ class VectorConcat(Operator):
         draw_elements(
             node,
             build,
-            [ElementSource(number, index) for number, length in enumerate(lengths) for index in range(length)],
+            [ElementSource(source, index) for source, length in enumerate(lengths) for index in range(length)],
         )
 
 

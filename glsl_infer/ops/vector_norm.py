@@ -44,8 +44,8 @@ class VectorNorm(Operator):
 
     def host_step(self, node: Node) -> str:
         """Return the host step for division by the Euclidean norm; empty if the node has other attributes."""
-        plain = {"kind": "unit", "gamma": (1.0,), "beta": (0.0,), "epsilon": 0.0, "activation": "linear"}
-        return NORMALIZE if plain.items() <= node.attrs.items() else ""
+        normalize_only = {"kind": "unit", "gamma": (1.0,), "beta": (0.0,), "epsilon": 0.0, "activation": "linear"}
+        return NORMALIZE if normalize_only.items() <= node.attrs.items() else ""
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
@@ -74,9 +74,9 @@ class VectorNorm(Operator):
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds: the largest of n elements with a mean square of 1 is at most the root of n."""
-        most = 1.0 if node.attrs["kind"] == "unit" else float(np.sqrt(shape[0]))
+        largest = 1.0 if node.attrs["kind"] == "unit" else float(np.sqrt(shape[0]))
         gamma, beta = (per_channel(node.attrs[name], shape[0]) for name in ("gamma", "beta"))
-        return node.activation.range(beta - most * np.abs(gamma), beta + most * np.abs(gamma))
+        return node.activation.range(beta - largest * np.abs(gamma), beta + largest * np.abs(gamma))
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the vector in one quad, or a quad for each texel if the activation has per-channel parameters."""

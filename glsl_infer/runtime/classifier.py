@@ -95,8 +95,8 @@ def predictions(
     ranked = _ranked(values, labels, {})
     best = next((entry for entry in ranked if entry.label != NONE), None)
     if best is not None and best.probability < threshold:
-        own = next((entry for entry in ranked if entry.label == NONE), Prediction(NONE, 1.0 - best.probability, -1))
-        ranked = [own, *(entry for entry in ranked if entry is not own)]
+        none = next((entry for entry in ranked if entry.label == NONE), Prediction(NONE, 1.0 - best.probability, -1))
+        ranked = [none, *(entry for entry in ranked if entry is not none)]
     return ranked[:top]
 
 

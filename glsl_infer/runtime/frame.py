@@ -138,11 +138,12 @@ def needless_clears(passes: Iterable[Pass], textures: Mapping[str, Texture]) -> 
             jobs.append((entry, set()))
         jobs[-1][1].update((quad.x, quad.y, quad.width, quad.height) for quad in entry.quads)
     needless = set()
-    drawn: dict[str, set[Rectangle]] = {}
-    for first, rectangles in jobs:
-        if drawn.get(first.target) == rectangles or _covered(textures[first.target], rectangles):
-            needless.add(id(first))
-        drawn[first.target] = rectangles
+    last_rectangles: dict[str, set[Rectangle]] = {}  # by target
+    for first_pass, rectangles in jobs:
+        target = first_pass.target
+        if last_rectangles.get(target) == rectangles or _covered(textures[target], rectangles):
+            needless.add(id(first_pass))
+        last_rectangles[target] = rectangles
     return frozenset(needless)
 
 
@@ -181,29 +182,30 @@ def vertices(
     """
     passes = list(passes)
     counts = [len(entry.quads) for entry in passes]
-    places = [(quad.x, quad.y, quad.width, quad.height) for entry in passes for quad in entry.quads]
+    quads = [(quad.x, quad.y, quad.width, quad.height) for entry in passes for quad in entry.quads]
     steps = np.ones((len(passes), 2 * varyings, 4))
     steps[:, :, :2] = 0.0  # and an origin of -0.5 give unused sources the coordinate 0
-    origins = np.full((len(places), 2 * varyings, 2), -0.5)
-    first: dict[int, int] = {}
-    at = 0
+    origins = np.full((len(quads), 2 * varyings, 2), -0.5)
+    first_vertices: dict[int, int] = {}
+    first_quad = 0
     for index, entry in enumerate(passes):
-        first[id(entry)] = len(CORNERS) * at
+        first_vertices[id(entry)] = len(CORNERS) * first_quad
         if entry.sources and entry.quads:
             sizes = [textures[entry.textures[source.unit]] for source in entry.sources]
             steps[index, : len(sizes)] = [
                 (source.stride_x, source.stride_y, size.width, size.height)
                 for source, size in zip(entry.sources, sizes)
             ]
-            origins[at : at + counts[index], : len(sizes)] = [quad.origins for quad in entry.quads]
-        at += counts[index]
-    rectangles = np.array(places, np.float64).reshape(len(places), -1)
-    owners = np.repeat(np.arange(len(passes)), counts)
+            quads_of_pass = slice(first_quad, first_quad + counts[index])
+            origins[quads_of_pass, : len(sizes)] = [quad.origins for quad in entry.quads]
+        first_quad += counts[index]
+    rectangles = np.array(quads, np.float64).reshape(len(quads), -1)
+    pass_indices = np.repeat(np.arange(len(passes)), counts)
     blocks = [np.empty((0, 2 + 4 * varyings), np.float32)]
-    for begin in range(0, len(places), _AT_A_TIME):
-        part = slice(begin, begin + _AT_A_TIME)
-        blocks.append(_corners(rectangles[part], viewport, origins[part], steps[owners[part]]))
-    return np.concatenate(blocks), first
+    for begin in range(0, len(quads), _AT_A_TIME):
+        block = slice(begin, begin + _AT_A_TIME)
+        blocks.append(_corners(rectangles[block], viewport, origins[block], steps[pass_indices[block]]))
+    return np.concatenate(blocks), first_vertices
 
 
 def _corners(rectangles: Doubles, viewport: int, origins: Doubles, steps: Doubles) -> NDArray[np.float32]:

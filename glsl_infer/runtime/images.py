@@ -197,10 +197,10 @@ def save(pixels: NDArray[np.uint8], path: str | Path) -> None:
     Raises:
         InputError: the suffix is unknown, or the file cannot be written.
     """
-    path, kind = Path(path), format_of(path)
+    path, picture_format = Path(path), format_of(path)
     try:
         with writing(path) as file:
-            Image.fromarray(pixels).save(file, kind, **_OPTIONS.get(kind, {}))
+            Image.fromarray(pixels).save(file, picture_format, **_OPTIONS.get(picture_format, {}))
     except (OSError, ValueError, KeyError, OverflowError, struct.error) as error:  # all from Pillow's writers
         raise cannot_be_written(path, error) from None
 
@@ -211,7 +211,7 @@ def format_of(path: str | Path) -> str:
     Raises:
         InputError: Pillow cannot write a format with this suffix.
     """
-    kind = Image.registered_extensions().get(Path(path).suffix.lower(), "")
-    if kind not in Image.SAVE:
+    picture_format = Image.registered_extensions().get(Path(path).suffix.lower(), "")
+    if picture_format not in Image.SAVE:
         raise InputError(f"{path}: no image format that can be written has this suffix; name the file *.png")
-    return kind
+    return picture_format

@@ -25,8 +25,11 @@ from glsl_infer.runtime import sandbox, selfcheck
 from glsl_infer.runtime.isolation import LAYER, MOST_SECONDS
 from glsl_infer.runtime.session import Session
 
-FILE_BYTES, FILES = 512 << 20, 256
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+FILE_BYTES = 512 << 20
+"""Limit of a file's bytes."""
+FILES = 256
+"""Limit of open files."""
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38  # options of prctl
 
 
 def enclose(seconds: float = MOST_SECONDS) -> None:
@@ -50,11 +53,12 @@ def limit(seconds: float) -> None:
         libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
-def _set(kind: int, most: int) -> None:
+def _set(limited: int, value: int) -> None:
+    """Set the limit of a resource, a constant of ``resource``, if the system allows it."""
     with contextlib.suppress(ValueError, OSError):
-        _, hard = resource.getrlimit(kind)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
+        _, hard = resource.getrlimit(limited)
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limited, (value, value))
 
 
 def _report_progress() -> None:
@@ -80,9 +84,8 @@ def work(job: dict[str, Any]) -> str:
     bundle = read(job["path"])
     if job["digest"] not in (None, bundle.digest):
         return ""  # the file has changed since the parent read it
-    choice = next(
-        (choice_name for choice_name in CHOICES if choice_name in job["context"]), "auto"
-    )  # "hidden glfw window ..."
+    # The description contains the choice, as in "hidden glfw window ...".
+    choice = next((name for name in CHOICES if name in job["context"]), "auto")
     if choice != "glfw":  # glfw starts a process that looks for a screen
         sandbox.restrict()
     with Context(choice) as context:
@@ -106,14 +109,14 @@ def _refuse(*_: Any, **__: Any) -> Any:
 def main() -> int:
     """Run the job in the only argument; return the exit status."""
     try:
-        word = work(json.loads(sys.argv[1]))
+        verdict = work(json.loads(sys.argv[1]))
     except GlslInferError as error:
         if isinstance(error.__cause__, MemoryError):  # this process has less memory than its parent
             return 4
-        word = "finished"
-    if not word:
+        verdict = "finished"
+    if not verdict:
         return 3
-    print(f"\n{word}", flush=True)
+    print(f"\n{verdict}", flush=True)
     return 0
 
 

@@ -34,19 +34,26 @@ LAYER = "layer\n"
 VARIABLE = "GLSL_INFER_ISOLATION"
 """Environment variable that disables ``first`` with the value ``off``."""
 
-SECONDS, SECONDS_A_MEGABYTE = 180.0, 5.0
-"""CPU time in seconds that a child can take for a layer (other processes can keep the machine busy), and additional
-time for the first layer per megabyte of shaders, because many drivers compile all shaders first.
-"""
-SECONDS_A_PROGRAM, OPERATIONS, MOST_SECONDS = 2.0, 1e8, 3600.0
-"""Time limit for all layers: ``SECONDS``, the time for the shaders' bytes, this time per program, and a second per this
-number of fragment operations, up to a maximum. softpipe, which interprets shaders, did 1.5e9 a second (x22-257).
-"""
+SECONDS = 180.0
+"""Limit of a child's CPU time for a layer. It is generous, because other processes can keep the machine busy."""
+SECONDS_A_MEGABYTE = 5.0
+"""Additional seconds for the first layer per megabyte of shaders, because many drivers compile all shaders first."""
+SECONDS_A_PROGRAM = 2.0
+"""Additional seconds for all layers together per program."""
+OPERATIONS = 1e8
+"""Fragment operations per additional second for all layers. softpipe, an interpreter, did 1.5e9 a second (x22-257)."""
+MOST_SECONDS = 3600.0
+"""Maximum of the time limit for all layers."""
 IDLE = 0.05
 """Share of CPU time below which a child is waiting indefinitely."""
-MEMORY, TEXTURES, SHADERS = 1 << 30, 8, 32
-"""Memory limit of a child in bytes, plus multiples of the bytes of the bundle's textures and of its shaders. llvmpipe
-took 115 bytes for each byte of shaders in a network with all weights in the source (SqueezeNet).
+MEMORY = 1 << 30
+"""Memory limit of a child in bytes, for a bundle without textures and shaders."""
+TEXTURES = 8
+"""Additional bytes of memory per byte of the bundle's textures."""
+SHADERS = 32
+"""Additional bytes of memory per byte of the bundle's shaders.
+
+llvmpipe took 115 bytes for each byte of shaders in a network with all weights in the source (SqueezeNet).
 """
 MOST_OUTPUT = 1 << 20
 """Limit of a child's output in bytes; it prints a word for each layer."""
@@ -76,33 +83,36 @@ def run_sandboxed(bundle: Bundle, context: Context, mode: SandboxMode) -> None:
         if path is None or bundle.digest is None:
             path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / f"bundle{SUFFIX}"
             write(bundle, path)
-        most = _memory(bundle)
-        opening, whole = SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6, _seconds_of_all_layers(bundle)
-        job = {"path": str(path.absolute()), "digest": bundle.digest, "context": context.how, "memory": most}
+        memory_limit = _memory(bundle)
+        compile_seconds = SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6
+        total_seconds = _seconds_of_all_layers(bundle)
+        job = {"path": str(path.absolute()), "digest": bundle.digest, "context": context.how, "memory": memory_limit}
         with check_display.get()(sum(len(part.manifest.layers) for part in bundle.gpu_parts)) as show:
-            how = _watched(json.dumps({**job, "seconds": whole}), most, opening, whole, show)
-    if how == PASSED:
+            job_text = json.dumps({**job, "seconds": total_seconds})
+            result = _watched(job_text, memory_limit, compile_seconds, total_seconds, show)
+    if result == PASSED:
         context.make_current()
         verdicts.keep_self_check(context, bundle)
-    elif how:
+    elif result:
         name = bundle.path or bundle.manifest.name
         raise RunError(
-            f"{name}: the driver '{driver}' {how} when it drew this model in a separate process; "
+            f"{name}: the driver '{driver}' {result} when it drew this model in a separate process; "
             "do not use this model here, unless you trust who made it and update the driver "
             f"({VARIABLE}=off draws it without that process)"
         )
 
 
 def _memory(bundle: Bundle) -> int:
+    """Return the memory limit of a bundle's child in bytes, at most 4/5 of the machine's memory."""
     from glsl_infer.bundle.parts import cpu_numbers  # imported here because later starts do not need it
 
-    textures = sum(
+    texture_bytes = sum(
         4 * texture.width * texture.height for part in bundle.gpu_parts for texture in part.manifest.textures
     )
-    most = MEMORY + TEXTURES * textures + SHADERS * _shader_bytes(bundle) + 4 * cpu_numbers(bundle)
+    limit = MEMORY + TEXTURES * texture_bytes + SHADERS * _shader_bytes(bundle) + 4 * cpu_numbers(bundle)
     with contextlib.suppress(ValueError, OSError, AttributeError):
-        most = min(most, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5)
-    return most
+        limit = min(limit, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5)
+    return limit
 
 
 def _seconds_of_all_layers(bundle: Bundle) -> float:
@@ -115,8 +125,8 @@ def _seconds_of_all_layers(bundle: Bundle) -> float:
         manifest = part.manifest
         shaders = {entry.name: part.members[entry.fragment] for entry in manifest.programs}
         costs = {name: parse(name, text.decode("ascii")).executed for name, text in shaders.items()}
-        drawn = sum(costs[entry.program] * entry.pixels for entry in manifest.passes)
-        seconds += SECONDS_A_PROGRAM * len(shaders) + drawn / OPERATIONS
+        operations = sum(costs[entry.program] * entry.pixels for entry in manifest.passes)
+        seconds += SECONDS_A_PROGRAM * len(shaders) + operations / OPERATIONS
     return min(seconds, MOST_SECONDS)
 
 
@@ -126,18 +136,22 @@ def _shader_bytes(bundle: Bundle) -> int:
 
 
 def _watched(
-    job: str, memory: int, opening: float, whole: float, show: Callable[[int], object] = lambda _: None
+    job: str,
+    memory_limit: int,
+    compile_seconds: float,
+    total_seconds: float,
+    show: Callable[[int], object] = lambda _: None,
 ) -> str:
     """Run a child to its end; return a description of its failure, ``PASSED``, or an empty string.
 
     Args:
         job: the job for the child, JSON.
-        memory: limit in bytes.
-        opening: seconds allowed for the first layer in addition to ``SECONDS``.
-        whole: seconds allowed for all layers.
+        memory_limit: in bytes.
+        compile_seconds: seconds allowed for the first layer in addition to ``SECONDS``.
+        total_seconds: seconds allowed for all layers.
         show: called with the number of layers drawn.
     """
-    layers, most = 0, SECONDS + opening
+    layers, layer_limit = 0, SECONDS + compile_seconds
     with subprocess.Popen(
         module_command(CHILD, job),
         stdin=subprocess.DEVNULL,
@@ -146,37 +160,38 @@ def _watched(
         env=_environment(),
         start_new_session=True,  # no access to this terminal, and a process group that can be killed
     ) as child:
-        start = began = time.monotonic()
-        used = 0.0
+        start = layer_start = time.monotonic()
+        earlier_cpu = 0.0  # CPU time of the layers before
         try:
             while True:
                 try:
                     printed, _ = child.communicate(timeout=_CHECK_INTERVAL)
                     break
-                except subprocess.TimeoutExpired as late:
-                    if len(late.output or b"") > MOST_OUTPUT:
-                        return "said more than a child has to say"
-                    done = (late.output or b"").count(LAYER.encode())
-                    wall, worked = time.monotonic() - began, _cpu_seconds(child.pid)
-                    if done > layers:
-                        layers, most = done, SECONDS
+                except subprocess.TimeoutExpired as running:
+                    output = running.output or b""
+                    if len(output) > MOST_OUTPUT:
+                        return f"printed more than {MOST_OUTPUT >> 20} MiB"
+                    drawn = output.count(LAYER.encode())
+                    layer_wall, cpu = time.monotonic() - layer_start, _cpu_seconds(child.pid)
+                    if drawn > layers:
+                        layers, layer_limit = drawn, SECONDS
                         show(layers)
-                        began, used = time.monotonic(), worked or 0.0
-                    elif _hangs(wall, None if worked is None else worked - used, most):
-                        return f"took more than {most:.0f} s for a layer"
-                    if _hangs(time.monotonic() - start, worked, whole):
-                        return f"took more than {whole:.0f} s for all layers"
-                    if _resident(child.pid) > memory:
-                        return f"took more than {memory >> 20} MiB of memory"
+                        layer_start, earlier_cpu = time.monotonic(), cpu or 0.0
+                    elif _hangs(layer_wall, None if cpu is None else cpu - earlier_cpu, layer_limit):
+                        return f"took more than {layer_limit:.0f} s for a layer"
+                    if _hangs(time.monotonic() - start, cpu, total_seconds):
+                        return f"took more than {total_seconds:.0f} s for all layers"
+                    if _resident(child.pid) > memory_limit:
+                        return f"took more than {memory_limit >> 20} MiB of memory"
         finally:
             _end(child)
     if child.returncode < 0:
         return f"crashed (signal {-child.returncode})"
     show(printed.count(LAYER.encode()))
-    word = printed.decode("ascii", "replace").split("\n")[-2:]
-    if word not in (["finished", ""], [PASSED, ""]):
+    last_lines = printed.decode("ascii", "replace").split("\n")[-2:]
+    if last_lines not in (["finished", ""], [PASSED, ""]):
         return f"failed (exit code {child.returncode})"
-    return PASSED if word[0] == PASSED else ""
+    return PASSED if last_lines[0] == PASSED else ""
 
 
 def _environment() -> dict[str, str]:
@@ -191,17 +206,17 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         os.killpg(child.pid, signal.SIGKILL)
 
 
-def _hangs(wall: float, worked: float | None, most: float) -> bool:
+def _hangs(wall: float, cpu: float | None, limit: float) -> bool:
     """Return whether a child has exceeded its CPU time, or its wall time while nearly idle.
 
     Args:
         wall: seconds since the start of a layer.
-        worked: seconds of CPU time since then; None if unknown.
-        most: seconds allowed.
+        cpu: seconds of CPU time since then; None if unknown.
+        limit: seconds allowed.
     """
-    if worked is None:
-        return wall > most
-    return worked > most or (wall > most and worked < IDLE * wall)
+    if cpu is None:
+        return wall > limit
+    return cpu > limit or (wall > limit and cpu < IDLE * wall)
 
 
 def _cpu_seconds(pid: int) -> float | None:

@@ -74,7 +74,7 @@ class Linker:
         for entry in bundle.manifest.passes:
             self._users.setdefault(entry.program, entry.layer)
         self._gl, self._objects = context.gl, objects
-        self._begun: deque[str] = deque()
+        self._compiling: deque[str] = deque()
         self._binaries = ProgramBinaries(context)
         self._cache: ProgramCache | None = None
         folder = default_folder() if cache is True else cache or None
@@ -95,9 +95,9 @@ class Linker:
             compiler_threads.allow(self._gl)
         for name in self._missing:
             self._programs[name] = self._objects.start_program(*self._sources[name], self._attributes)
-            self._begun.append(name)
-            if len(self._begun) > AT_ONCE:
-                self._check(self._begun.popleft())
+            self._compiling.append(name)
+            if len(self._compiling) > AT_ONCE:
+                self._check(self._compiling.popleft())
 
     def finish(self) -> LinkedBundle:
         """Wait for the compilation, and query the locations of all samplers and uniforms.
@@ -105,8 +105,8 @@ class Linker:
         Raises:
             ShaderError: the driver refuses a shader; names the layer and quotes the driver.
         """
-        while self._begun:
-            self._check(self._begun.popleft())
+        while self._compiling:
+            self._check(self._compiling.popleft())
         self._objects.drop_shaders()
         linked = {name: self._linked(name, self._programs[name]) for name in self._entries}
         return LinkedBundle(linked, len(self._programs) - len(self._missing), len(self._missing))
@@ -129,14 +129,14 @@ class Linker:
 
     def _restore(self) -> dict[str, int]:
         stored = self._cache.read() if self._cache else {}
-        names = {}
+        programs = {}
         for name in self._sources:
             if name in stored:
                 program = self._objects.restored_program(self._binaries, stored[name])
                 if program is None:  # for example after an update of the driver: the others would fail as well
                     break
-                names[name] = program
-        return names
+                programs[name] = program
+        return programs
 
     def _linked(self, name: str, program: int) -> Linked:
         entry, gl = self._entries[name], self._gl

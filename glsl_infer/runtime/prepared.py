@@ -112,8 +112,8 @@ class Prepared:
         """Create a slot with the textures of inputs and outputs, which two frames in flight cannot share."""
         manifest = self._drawn.bundle.manifest
         results = {name for output in manifest.outputs for value in output.values for name in textures_of(value)}
-        own = results.union(*(entry.textures for entry in manifest.inputs))
-        textures, framebuffers = self._create_textures(sorted(own))
+        separate = results.union(*(entry.textures for entry in manifest.inputs))
+        textures, framebuffers = self._create_textures(sorted(separate))
         handles = Handles(
             self.handles.programs, {**self.handles.textures, **textures}, {**self.handles.framebuffers, **framebuffers}
         )

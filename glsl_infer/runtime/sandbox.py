@@ -24,8 +24,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_VERSION, _PATH_BENEATH = 1, 1
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # numbers of Landlock's system calls
+_VERSION = 1
+"""Flag of the first call to return Landlock's version."""
+_PATH_BENEATH = 1
+"""Type of a rule for a path and everything below it."""
 _EXECUTE, _WRITE, _READ, _READ_FOLDER, _TRUNCATE, _REFER, _IOCTL = 1, 2, 4, 8, 1 << 14, 1 << 13, 1 << 15
 _CHANGES = 0x1FF0
 """Rights to remove and create files, folders, links, sockets and devices: bits 4 to 12."""
@@ -153,8 +156,9 @@ def _seccomp() -> bool:
             for call in _REFUSED:
                 with contextlib.suppress(Exception):  # system calls differ between architectures
                     rules.add_rule(library.ERRNO(errno.EPERM), call)
-            for call, own in (*((call, 0) for call in _OF_OTHERS), ("kill", os.getpid()), ("tgkill", os.getpid())):
-                rules.add_rule(library.ERRNO(errno.EPERM), call, library.Arg(0, library.NE, own))
+            own_pid = os.getpid()
+            for call, allowed_pid in (*((call, 0) for call in _OF_OTHERS), ("kill", own_pid), ("tgkill", own_pid)):
+                rules.add_rule(library.ERRNO(errno.EPERM), call, library.Arg(0, library.NE, allowed_pid))
             for call in _WITH_STRUCTURES:
                 with contextlib.suppress(Exception):
                     rules.add_rule(library.ERRNO(errno.ENOSYS), call)

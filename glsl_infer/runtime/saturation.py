@@ -65,17 +65,17 @@ def check(session: Session, inputs: Any) -> tuple[Saturation, ...]:
 
 def warn(layers: Iterable[Saturation]) -> None:
     """Warn about layers that clip more than ``MUCH`` of their values."""
-    text = sentence(layers)
-    if text:
-        warnings.warn(text, stacklevel=3)
+    warning = sentence(layers)
+    if warning:
+        warnings.warn(warning, stacklevel=3)
 
 
 def sentence(layers: Iterable[Saturation]) -> str:
     """Return a sentence about the layers that clip more than ``MUCH``; empty without such layers."""
-    much = [layer for layer in layers if layer.share > MUCH]
-    if not much:
+    clipping = [layer for layer in layers if layer.share > MUCH]
+    if not clipping:
         return ""
-    named = first_of([f"'{layer.layer}' ({100.0 * layer.share:.2g} % of its values)" for layer in much], 3)
+    named = first_of([f"'{layer.layer}' ({100.0 * layer.share:.2g} % of its values)" for layer in clipping], 3)
     return (
         f"ranges clip values of this input in the layers {named}: export with --images and more images like "
         "it, or with --precision 16"

@@ -219,13 +219,15 @@ def _before(errors: list[LayerError], layer: str) -> list[LayerError]:
 def _whole_frame_errors(part: GpuExecutor) -> tuple[OutputError, ...]:
     """Draw the probe as one frame; compare each output with the probe's values, or with the run layer by layer."""
     manifest = part.bundle.manifest
-    before = part.values()
+    layer_by_layer = part.values()
     part.put(probe.inputs(manifest.inputs))
     part.draw()
-    after = part.values()
+    whole_frame = part.values()
     errors = []
     for output, expected in zip(manifest.outputs, manifest.probe.outputs):
-        right = [np.asarray(expected.numbers)] if expected.numbers else before[output.name]
-        worst = [float(np.abs(drawn - values).max()) for drawn, values in zip(after[output.name], right)]
-        errors.append(OutputError(output.name, max(worst), expected.max_error))
+        references = [np.asarray(expected.numbers)] if expected.numbers else layer_by_layer[output.name]
+        differences = [
+            float(np.abs(values - reference).max()) for values, reference in zip(whole_frame[output.name], references)
+        ]
+        errors.append(OutputError(output.name, max(differences), expected.max_error))
     return tuple(errors)

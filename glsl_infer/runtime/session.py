@@ -231,14 +231,14 @@ class Session(Closing):
             As ``run``.
         """
         check_wait(wait)
-        before: PendingFrame[Any] | None = None
+        pending: PendingFrame[Any] | None = None
         for frame_inputs in inputs:
             frame = self.run_async(frame_inputs)
-            if before is not None:
-                yield before.result(wait)
-            before = frame
-        if before is not None:
-            yield before.result(wait)
+            if pending is not None:
+                yield pending.result(wait)
+            pending = frame
+        if pending is not None:
+            yield pending.result(wait)
 
     def upload(self, inputs: Union[Named, Alone]) -> None:
         """Do the first step of ``run``: activate the session and upload the inputs of the first part.
@@ -375,8 +375,8 @@ class Session(Closing):
 
     def statistics(self) -> Statistics:
         """Return the counts of one frame, without the parts on the CPU."""
-        each = [vars(part.statistics) for part in self.gpu_executors]
-        return Statistics(**{key: sum(counts[key] for counts in each) for key in each[0]})
+        part_counts = [vars(part.statistics) for part in self.gpu_executors]
+        return Statistics(**{key: sum(counts[key] for counts in part_counts) for key in part_counts[0]})
 
     def read_texture(self, name: str) -> NDArray[np.uint8]:
         """Return the current texels of a render target, uint8 (height, width, 4).
@@ -454,12 +454,12 @@ class Session(Closing):
         if self.context.closed and not self._own_context:  # closing the context has freed everything
             return
         self._closed = True
-        left: list[Closing] = []
+        resources: list[Closing] = []
         for part in self._parts:
             if isinstance(part, GpuExecutor):
                 part.abandon()
-                left += part.resources()
-        self.context.free_later(lambda: close_all(left))
+                resources += part.resources()
+        self.context.free_later(lambda: close_all(resources))
         warn_unclosed(f"session of {self.bundle.path or self.bundle.manifest.name}", self)
 
     def _only_part(self, subject: str) -> GpuExecutor:

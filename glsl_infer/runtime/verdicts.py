@@ -32,10 +32,14 @@ if TYPE_CHECKING:
     from glsl_infer.gl.context import Context
     from glsl_infer.runtime.session import Session
 
-SHADERS_FORMAT, SHADERS_SUFFIX = "glsl-infer shaders 3", ".shaders"
+SHADERS_FORMAT = "glsl-infer shaders 3"
 """The number increases whenever the check of shaders refuses more than before."""
 
-SELF_CHECK_FORMAT, SELF_CHECK_SUFFIX = "glsl-infer self-check 1", ".passed"
+SHADERS_SUFFIX = ".shaders"
+
+SELF_CHECK_FORMAT = "glsl-infer self-check 1"
+
+SELF_CHECK_SUFFIX = ".passed"
 
 MAX_FILES = 256
 """Maximum number of files with one suffix in a folder; the oldest are deleted."""
@@ -72,8 +76,8 @@ class Verdict:
             with writing(self._path, private=True) as file:
                 file.write(self._text)
             files = sorted(self._path.parent.glob(f"*{self._suffix}"), key=lambda file: file.stat().st_mtime)
-            for old in files[: max(0, len(files) - MAX_FILES)]:
-                old.unlink()
+            for oldest in files[: max(0, len(files) - MAX_FILES)]:
+                oldest.unlink()
 
 
 def read_bundle(path: Union[str, Path]) -> Bundle:
@@ -165,5 +169,5 @@ def self_check_key(context: Context, bundle: Bundle) -> str:
     digest = bundle.digest  # a Pi Zero would need a second to write the manifest again, at every start
     if digest is None:
         digest = json.dumps(manifest_json.to_json(bundle.manifest), sort_keys=True)
-    parts = [SELF_CHECK_FORMAT, *driver_strings(context.gl), driver_of(context).device_lines, digest]
-    return hashlib.sha256(json.dumps(parts).encode("utf-8")).hexdigest()
+    subject = [SELF_CHECK_FORMAT, *driver_strings(context.gl), driver_of(context).device_lines, digest]
+    return hashlib.sha256(json.dumps(subject).encode("utf-8")).hexdigest()

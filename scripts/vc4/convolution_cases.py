@@ -82,8 +82,8 @@ class Case:
 
     Attributes:
         kernel: rows and columns of the window; ``across`` is the number of columns if it differs.
-        step: the stride of a strided case, the number of groups (in a shared case, groups end within a slice), or the
-            texels from tap to tap of a dilated case.
+        step: the number that the kind varies. ``strided``: the stride. ``dilated``: texels from tap to tap.
+            ``groups``, ``shared``: the number of groups; those of a shared case end within a slice.
         number: distinguishes cases that are otherwise equal.
     """
 
@@ -141,8 +141,8 @@ def _drawn(rng: np.random.Generator, size: int, kind: str, weights: str, activat
         slices = 1 if kind == "depthwise" else int(np.exp(rng.uniform(0.0, np.log(MOST_SLICES + 1))))
         if kind == "dilated" and rows * across == 1:
             continue
-        read = 4 * slices * (step if kind in ("groups", "shared") else 1)
-        fits = side * side * read <= MOST_VALUES or slices == 1
+        channels = 4 * slices * (step if kind in ("groups", "shared") else 1)
+        fits = side * side * channels <= MOST_VALUES or slices == 1
         if rows * across * 4 * slices <= MOST_COLUMNS and fits:
             return Case(rows, slices, kind, weights, activation, step, across, number)
 
@@ -152,13 +152,13 @@ def layers(case: Case, before: str, channels: int) -> list[Node]:
     rng = np.random.default_rng(0)
     groups = {"groups": case.step, "shared": case.step, "depthwise": FILTERS}.get(case.kind, 1)
     filters = FILTERS if FILTERS % groups == 0 else 4 * groups
-    wide = FILTERS if case.kind == "depthwise" else 4 * case.slices * groups
+    input_channels = FILTERS if case.kind == "depthwise" else 4 * case.slices * groups
     if case.kind == "shared":
         filters = groups * (1 + case.number % 7)
-        wide -= groups * (1 + case.number % 3)
+        input_channels -= groups * (1 + case.number % 3)
     dilation = case.step if case.kind == "dilated" else 1
     spans = [(taps - 1) * dilation for taps in case.window]
-    around = tuple(part for taps in spans for part in (taps // 2, taps - taps // 2))
+    padding = tuple(pixels for span in spans for pixels in (span // 2, span - span // 2))
 
     def convolution(name: str, inputs: tuple[str, ...], shape: tuple[int, ...], **attrs: Any) -> Node:
         kernel = rng.normal(0.0, 1.0 / np.sqrt(np.prod(shape[:3])), shape).astype(np.float32)
@@ -168,23 +168,21 @@ def layers(case: Case, before: str, channels: int) -> list[Node]:
 
     strided = case.kind == "strided"
     nodes = [Node(f"{case.name}-up", "upsample_nearest", (before,), {"size": (case.step, case.step)})] * strided
-    read = nodes[-1].name if nodes else before
-    nodes.append(convolution(f"{case.name}-feed", (read,), (1, 1, channels, wide)))
+    source = nodes[-1].name if nodes else before
+    nodes.append(convolution(f"{case.name}-feed", (source,), (1, 1, channels, input_channels)))
     inputs: tuple[str, ...] = (nodes[-1].name,)
     if case.kind == "residual":
-        nodes.append(convolution(f"{case.name}-side", (read,), (1, 1, channels, filters)))
+        nodes.append(convolution(f"{case.name}-side", (source,), (1, 1, channels, filters)))
         inputs = (*inputs, nodes[-1].name)
     stride = case.step if strided else 1
-    options: dict[str, Any] = {"strides": (stride, stride), "padding": around, "groups": groups}
+    options: dict[str, Any] = {"strides": (stride, stride), "padding": padding, "groups": groups}
     if dilation > 1:
         options["dilations"] = (dilation, dilation)
     activation = case.activation
     if activation.startswith("prelu") and filters != FILTERS:
         activation = f"prelu({','.join(['0.25'] * filters)})"
-    return [
-        *nodes,
-        convolution(case.name, inputs, (*case.window, wide // groups, filters), **options, activation=activation),
-    ]
+    shape = (*case.window, input_channels // groups, filters)
+    return [*nodes, convolution(case.name, inputs, shape, **options, activation=activation)]
 
 
 def network(batch: Batch) -> Graph:

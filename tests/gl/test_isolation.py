@@ -107,7 +107,7 @@ def test_a_command_checks_a_model_once(children: list[str], tmp_path: Path, caps
         ("print('finished and more')", 60.0, 1 << 30, r"failed \(exit code 0\)"),
         ("import time; time.sleep(99)", 0.5, 1 << 30, "took more than 0 s for a layer"),
         ("while True: pass", 0.5, 1 << 30, "took more than 0 s for a layer"),
-        ("while True: print('x' * 65535)", 60.0, 1 << 30, "said more than a child has to say"),
+        ("while True: print('x' * 65535)", 60.0, 1 << 30, "printed more than 1 MiB"),
         ("more = bytearray(b'x' * (200 << 20)); import time; time.sleep(99)", 90.0, 64 << 20, "took more than 64 MiB"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import colorsys
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -87,9 +88,11 @@ def test_a_phase_without_mixing():
     epoch.begin(7)
     images, labels = epoch[0]
     numbers = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"][images["index"]]
-    cutmix, keep = slice(27, 31), 31
-    assert np.array_equal(images["numbers"][:, :27], numbers[:, :27]), "all else is as it would be"
-    assert not images["numbers"][:, cutmix].any() and (images["numbers"][:, keep] == 1).all()
+    *_, cutmix_size, keep_size = (math.prod(shape) for shape in augmentation.FIELDS.values())
+    assert list(augmentation.FIELDS)[-2:] == ["cutmix", "keep"]
+    unmixed, cutmix, keep = np.split(images["numbers"], [-cutmix_size - keep_size, -keep_size], axis=1)
+    assert np.array_equal(unmixed, numbers[:, : unmixed.shape[1]]), "all else is as it would be"
+    assert not cutmix.any() and (keep == 1).all()
     assert np.array_equal(labels, np.eye(2, dtype=np.float32)[images["index"] % 2])
 
 
@@ -217,13 +220,13 @@ def test_contrast_is_about_middle_grey():
 def test_cutout():
     boxes = drawn(cutout=Cutout(0.5, (0.3, 0.5)))["cutout"]
     sides = (boxes[:, 2:] - boxes[:, :2]) / 2
-    there = sides[:, 0] > 0
-    assert share(there, 0.5) and not sides[~there].any()
+    has_box = sides[:, 0] > 0
+    assert share(has_box, 0.5) and not sides[~has_box].any()
     assert boxes.min() >= -1 and boxes.max() <= 1
-    whole = there & (np.abs(boxes) < 1).all(axis=1)
-    assert np.allclose(sides[whole, 0], sides[whole, 1], atol=1e-6)
-    assert sides[whole].min() >= 0.3 and sides[there].max() <= 0.5 + 1e-6
-    centres = boxes[whole][:, :2] + sides[whole]
+    off_edges = has_box & (np.abs(boxes) < 1).all(axis=1)
+    assert np.allclose(sides[off_edges, 0], sides[off_edges, 1], atol=1e-6)
+    assert sides[off_edges].min() >= 0.3 and sides[has_box].max() <= 0.5 + 1e-6
+    centres = boxes[off_edges][:, :2] + sides[off_edges]
     assert np.abs(centres.mean(axis=0)).max() < 0.05 and centres.std() > 0.3
 
 
@@ -238,8 +241,9 @@ def test_mixup_keeps_the_larger_part():
 def test_cutmix_areas():
     boxes = drawn(cutmix=Mixing(0.5, 1.0))["cutmix"]
     assert share(areas(boxes) > 0, 0.5) and 0.9 < areas(boxes).max() <= 1
-    whole = (areas(boxes) > 0) & (np.abs(boxes) < 1).all(axis=1)
-    assert np.allclose(np.ptp(boxes[whole][:, ::2], axis=1), np.ptp(boxes[whole][:, 1::2], axis=1), atol=1e-6)
+    off_edges = (areas(boxes) > 0) & (np.abs(boxes) < 1).all(axis=1)
+    widths, heights = (np.ptp(boxes[off_edges][:, axis::2], axis=1) for axis in (0, 1))
+    assert np.allclose(widths, heights, atol=1e-6)
 
 
 def test_a_picture_is_mixed_in_one_way_at_most():
@@ -380,8 +384,8 @@ def boxed(picture, side):
     """Average over ``side`` pixels in both directions, and over fewer at an edge."""
     size = len(picture)
     reach = range(-(side // 2), side // 2 + 1)
-    there = np.arange(size)[:, None]
-    rows = np.array([there == index + step for index in range(size) for step in reach], float)
+    positions = np.arange(size)[:, None]
+    rows = np.array([positions == index + step for index in range(size) for step in reach], float)
     weights = rows.reshape(size, side, size).sum(axis=1)
     weights /= weights.sum(axis=1, keepdims=True)
     return np.einsum("ab,cd,bde->ace", weights, weights, picture, optimize=True)

@@ -286,7 +286,7 @@ def test_lock_files_have_hashes_and_no_registry(folder: str) -> None:
 
 
 MAKE = """#!/bin/sh
-echo "$*|$PWD|$(stat -c %a "$PWD/..")|$HOME|$XDG_CACHE_HOME|$(cat ../shared/there)|$(cat new.txt)" >>"$MAKE_SAYS"
+echo "$*|$PWD|$(stat -c %a "$PWD/..")|$HOME|$XDG_CACHE_HOME|$(cat ../shared/data)|$(cat new.txt)" >>"$MAKE_LOG"
 case "$*" in *test-rest) exit 3 ;; esac
 """
 
@@ -302,9 +302,9 @@ def checkout(tmp_path: Path) -> Path:
     (folder / "ignored").write_text("large")
     (folder / "new.txt").write_text("not committed yet")
     (tmp_path / "shared").mkdir()
-    (tmp_path / "shared/there").write_text("beside")
-    for words in (["init", "-q"], ["add", ".ci", ".gitignore", "scripts"]):
-        subprocess.run(["git", *words], cwd=folder, check=True)
+    (tmp_path / "shared/data").write_text("shared data")
+    for arguments in (["init", "-q"], ["add", ".ci", ".gitignore", "scripts"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)
     return folder
 
 
@@ -318,20 +318,20 @@ def test_the_suite_runs_in_a_private_folder_with_a_space(checkout: Path, tmp_pat
         "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
         "HOME": str(tmp_path / "home"),
         "TMPDIR": str(tmp_path / "tmp"),
-        "MAKE_SAYS": str(tmp_path / "said"),
+        "MAKE_LOG": str(tmp_path / "make.log"),
     }
     done = subprocess.run(
         ["bash", checkout / ".ci/run"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
         env=environment, cwd="/",
     )  # fmt: skip
     assert done.returncode == 3, done.stderr  # make's exit status
-    setup, suite = (tmp_path / "said").read_text().splitlines(keepends=False)
-    words, folder, mode, home, cache, shared, new = suite.split("|")
-    assert words == "test test-rest"
+    setup, suite = (tmp_path / "make.log").read_text().splitlines(keepends=False)
+    targets, folder, mode, home, cache, shared, new = suite.split("|")
+    assert targets == "test test-rest"
     assert " " in folder
     assert Path(folder).parents[1] == tmp_path / "tmp"
     assert mode == "700"
     assert Path(home) == Path(folder).parent / "home"
-    assert (cache, shared, new) == (str(tmp_path / "home/.cache"), "beside", "not committed yet")
+    assert (cache, shared, new) == (str(tmp_path / "home/.cache"), "shared data", "not committed yet")
     assert setup.split("|")[3] == str(tmp_path / "home")
     assert list((tmp_path / "tmp").iterdir()) == []

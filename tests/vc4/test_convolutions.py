@@ -59,7 +59,7 @@ SAMPLE = {
 }
 
 
-SIXTEEN = 16
+IMAGE_SIDE = 16
 
 
 def test_the_sweep_has_all_kinds() -> None:
@@ -73,8 +73,8 @@ def test_the_sweep_has_all_kinds() -> None:
     activations = {*ACTIVATIONS, *DILATED_ACTIVATIONS}
     assert {case.activation for case in cases} == activations
     forms = {name.partition("(")[0] for name in activations}
-    alone = {"cos", "log", "reciprocal", "rsqrt", "sin", "sqrt"}
-    assert set(FORMS) - forms == alone, "list it in convolution_cases.py; --write"
+    not_swept = {"cos", "log", "reciprocal", "rsqrt", "sin", "sqrt"}
+    assert set(FORMS) - forms == not_swept, "list it in convolution_cases.py; --write"
     assert {batch.size for batch in batches()} == set(SIZES) and {3, 224} < set(SIZES)
 
 
@@ -100,21 +100,23 @@ def test_rows_counted_again_replace_their_own(tmp_path: Path) -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("cases", SAMPLE.values(), ids=SAMPLE)
 def test_convolutions_of_many_shapes_compile(drivers: Drivers, tmp_path: Path, cases: list[Case]) -> None:
-    batch = Batch(SIXTEEN, tuple(replace(case, number=index) for index, case in enumerate(cases)))
+    batch = Batch(IMAGE_SIDE, tuple(replace(case, number=index) for index, case in enumerate(cases)))
     for mesa, rows in compile_with_each(batch, drivers, 3500, tmp_path).items():
         assert {row.name: row.failure or row.threads for row in rows} == {case.name: 2 for case in batch.cases}, mesa
         assert [row.weights for row in rows] == [case.weights.removesuffix("-16") for case in cases]
 
 
-def alone(drivers: Drivers, folder: Path, batch: Batch, uniform_vectors: int = 3500) -> set[tuple[str, str, int]]:
+def results_of_one(
+    drivers: Drivers, folder: Path, batch: Batch, uniform_vectors: int = 3500
+) -> set[tuple[str, str, int]]:
     """Return the weights mode, the failure and the threads of a batch's only convolution, by all compilers."""
     results = compile_with_each(batch, drivers, uniform_vectors, folder)
     return {(row.weights, row.failure, row.threads) for rows in results.values() for row in rows}
 
 
 def test_partial_sums_of_a_block_of_many_slices_compile(drivers: Drivers, tmp_path: Path) -> None:
-    batch = Batch(SIXTEEN, (Case(3, 24, "plain", "auto", "relu(6)"),))
-    assert alone(drivers, tmp_path, batch, 120) == {("partial sums", "", 2)}
+    batch = Batch(IMAGE_SIDE, (Case(3, 24, "plain", "auto", "relu(6)"),))
+    assert results_of_one(drivers, tmp_path, batch, 120) == {("partial sums", "", 2)}
 
 
 @pytest.mark.exhaustive
@@ -140,7 +142,7 @@ def test_a_batch_compiles_as_in_the_table(drivers: Drivers, tmp_path: Path) -> N
 def test_more_rows_of_tiles_than_registers_compile(drivers: Drivers, tmp_path: Path) -> None:
     """A texture of 512 small slices compiles, as of InceptionV3's last branch: 16 columns and 32 rows of tiles."""
     batch = Batch(4, (Case(1, 512, "plain", "uniform", "relu"),))
-    assert alone(drivers, tmp_path, batch) == {("uniform", "", 2)}
+    assert results_of_one(drivers, tmp_path, batch) == {("uniform", "", 2)}
 
 
 def test_the_square_of_a_sum_with_weights_in_a_texture_has_two_threads(drivers: Drivers, tmp_path: Path) -> None:
@@ -149,32 +151,19 @@ def test_the_square_of_a_sum_with_weights_in_a_texture_has_two_threads(drivers: 
     An earlier order of its factors took 43 registers, which left one thread.
     """
     batch = Batch(96, (Case(2, 1, "groups", "texture", "square", 6),))
-    assert alone(drivers, tmp_path, batch) == {("texture", "", 2)}
+    assert results_of_one(drivers, tmp_path, batch) == {("texture", "", 2)}
 
 
 SIZE, CHANNELS = 8, 16
 
 
-@pytest.mark.parametrize(
-    ("operation", "bits"), [("add", 8), ("add", 16), ("subtract", 8), ("subtract", 16), ("multiply", 8)]
-)  # a 16-bit product fetches 18 texels at once: one thread
-def test_operations_on_two_maps_have_two_threads(driver: Driver, tmp_path: Path, operation: str, bits: int) -> None:
-    check(driver, tmp_path, Node("n", "binary", ("a", "b"), {"operation": operation}), bits)
-
-
-@pytest.mark.parametrize("activation", ["linear", "relu", "sigmoid"])
-def test_two_threads_of_sums(driver: Driver, tmp_path: Path, activation: str) -> None:
-    check(driver, tmp_path, Node("n", "add", ("a", "b"), {"activation": activation}), before="relu")
-
-
-def check(driver: Driver, tmp_path: Path, node: Node, bits: int = 8, before: str = "linear") -> None:
+def check_threads(driver: Driver, tmp_path: Path, node: Node, bits: int = 8, before: str = "linear") -> None:
+    """Check that a node on two maps, the outputs of convolutions with activation ``before``, has two threads."""
     rng = np.random.default_rng(1)
     body = [input_node(SIZE)]
     body += [conv_node(rng, name, ("image",), 3, CHANNELS, activation=before) for name in "ab"]
-    body += [
-        node,
-        Node("largest", "max_pool", (node.name,)),
-    ]  # means would read the terms of a sum, which is then not drawn
+    # A maximum ends the network, because a mean reads the terms of a sum, which is then not drawn.
+    body += [node, Node("largest", "max_pool", (node.name,))]
     pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(4)]
     path = tmp_path / "binary.glslnn"
     options = Options(precision="8", precision_for={"n": bits})
@@ -183,3 +172,15 @@ def check(driver: Driver, tmp_path: Path, node: Node, bits: int = 8, before: str
     bundle, measured = videocore.measure(path, driver)
     programs = {entry.program for entry in bundle.manifest.passes if entry.layer == "n"}
     assert {measured.programs[program].threads for program in programs} == {2}
+
+
+@pytest.mark.parametrize(
+    ("operation", "bits"), [("add", 8), ("add", 16), ("subtract", 8), ("subtract", 16), ("multiply", 8)]
+)  # a 16-bit product fetches 18 texels at once: one thread
+def test_operations_on_two_maps_have_two_threads(driver: Driver, tmp_path: Path, operation: str, bits: int) -> None:
+    check_threads(driver, tmp_path, Node("n", "binary", ("a", "b"), {"operation": operation}), bits)
+
+
+@pytest.mark.parametrize("activation", ["linear", "relu", "sigmoid"])
+def test_two_threads_of_sums(driver: Driver, tmp_path: Path, activation: str) -> None:
+    check_threads(driver, tmp_path, Node("n", "add", ("a", "b"), {"activation": activation}), before="relu")

@@ -90,8 +90,8 @@ def from_optimized(
         try:
             parts = place(graph, chosen, delegate=options.delegate)
             if not any(part.on_cpu for part in parts):
-                only = gpu.from_optimized(graph, labels, options=options, calibration=calibration, progress=progress)
-                return Built(only[0], (BuiltPart(*only, calibration),), graph)
+                result = gpu.from_optimized(graph, labels, options=options, calibration=calibration, progress=progress)
+                return Built(result[0], (BuiltPart(*result, calibration),), graph)
             return _in_parts(graph, parts, labels, options, calibration, progress)
         except ModelError as refusal:
             layer = graph.by_name.get(refusal.refused or "")
@@ -127,7 +127,7 @@ def _in_parts(
     stored_ranges: dict[str, Range] = {}
     bundles: list[Bundle | CpuPart] = []
     built: list[BuiltPart] = []
-    for number, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if part.on_cpu:
             bundles.append(
                 CpuPart(
@@ -138,18 +138,18 @@ def _in_parts(
             )
             continue
 
-        def report(step: str, number: int = number) -> None:
-            progress(f"part {number + 1} of {len(parts)}: {step}")
+        def report(step: str, index: int = index) -> None:
+            progress(f"part {index + 1} of {len(parts)}: {step}")
 
-        inner = gpu_graph(graph, part, stored_ranges, calibrated=bool(calibration))
-        names = [node.name for node in inner.inputs]
-        own = [{name: image[name] for name in names} for image in images]
-        ends = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, on_cpu)]
-        optimized = optimize.optimize(inner)  # again, because the ends of a part can be host steps
+        part_graph = gpu_graph(graph, part, stored_ranges, calibrated=bool(calibration))
+        names = [node.name for node in part_graph.inputs]
+        part_images = [{name: image[name] for name in names} for image in images]
+        final_values = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, on_cpu)]
+        optimized = optimize.optimize(part_graph)  # again, because the ends of a part can be host steps
         bundle, program, prepared = gpu.from_optimized(
-            optimized, (), options=options, calibration=own, progress=report, numbers=ends
+            optimized, (), options=options, calibration=part_images, progress=report, numbers=final_values
         )
-        built.append(BuiltPart(bundle, program, prepared, own))
+        built.append(BuiltPart(bundle, program, prepared, part_images))
         bundles.append(bundle)
         stored_ranges.update(_stored_ranges(bundle))
     return Built(parts_to_bundle(graph, labels, bundles), tuple(built), graph, parts)
@@ -177,9 +177,8 @@ def gpu_graph(graph: Graph, part: Part, stored_ranges: dict[str, Range], *, cali
     """
     inputs = [crossing.input_node(graph, name, stored_ranges, calibrated=calibrated) for name in reads(graph, part)]
     unread = [name for name in part.nodes if not graph.consumers[name]]  # In a dry run, a refused layer follows.
-    outputs = makes(graph, part) or unread
-    ends = [GraphOutput(name, (name,), (), VALUES) for name in outputs]
-    return Graph(graph.name, (*inputs, *(graph.by_name[name] for name in part.nodes)), ends)
+    outputs = [GraphOutput(name, (name,), (), VALUES) for name in makes(graph, part) or unread]
+    return Graph(graph.name, (*inputs, *(graph.by_name[name] for name in part.nodes)), outputs)
 
 
 def _stored_ranges(bundle: Bundle) -> dict[str, Range]:

@@ -59,12 +59,12 @@ def input_node(graph: Graph, name: str, stored_ranges: Mapping[str, Range], *, c
     if len(shape) == 1:
         low, high = bounds or (None, None)
         return Node(name, "input_fixed", (), {"shape": shape, "low": low, "high": high})
-    own = stored_ranges.get(name)
-    if own is None and bounds is not None:
-        ends = np.asarray([bounds[0]]), np.asarray([bounds[1]])
-        own = covering_range(*ends, common=True, equal=True, headroom=1.0)
-    ranges = {"scales": None, "zeros": None} if own is None else {"scales": own.scales, "zeros": own.zeros}
-    return Node(name, "input", (), {"shape": shape, "fit": None, **ranges})
+    input_range = stored_ranges.get(name)
+    if input_range is None and bounds is not None:
+        lowest, highest = (np.asarray([bound]) for bound in bounds)
+        input_range = covering_range(lowest, highest, common=True, equal=True, headroom=1.0)
+    scales, zeros = (None, None) if input_range is None else (input_range.scales, input_range.zeros)
+    return Node(name, "input", (), {"shape": shape, "fit": None, "scales": scales, "zeros": zeros})
 
 
 def _bounds(graph: Graph, name: str, *, calibrated: bool) -> tuple[float, float] | None:
@@ -75,8 +75,8 @@ def _bounds(graph: Graph, name: str, *, calibrated: bool) -> tuple[float, float]
     """
     node = graph.by_name[name]
     operator = ops.get(node.op)
-    unit = isinstance(operator, KernelOperator) and operator.kernel.range == "unit"
-    if unit or operator.host_step(node) in PROBABLE:
+    is_unit = isinstance(operator, KernelOperator) and operator.kernel.range == "unit"
+    if is_unit or operator.host_step(node) in PROBABLE:
         return 0.0, 1.0
     if (
         operator.keeps_range
@@ -86,8 +86,8 @@ def _bounds(graph: Graph, name: str, *, calibrated: bool) -> tuple[float, float]
         if isinstance(operator, KernelOperator) and node.weights:
             return None  # The values may be those of a constant.
         sources = node.inputs[:1] if isinstance(operator, KernelOperator) else node.inputs
-        ends = {_bounds(graph, source, calibrated=calibrated) for source in sources}
-        return ends.pop() if len(ends) == 1 else None
+        source_bounds = {_bounds(graph, source, calibrated=calibrated) for source in sources}
+        return source_bounds.pop() if len(source_bounds) == 1 else None
     function = node.activation
     is_recurrent = isinstance(operator, KernelOperator) and bool(node.weights)
     if is_recurrent and (calibrated or node.attrs.get("cells")):

@@ -40,9 +40,9 @@ class BuiltNetwork:
             if part.on_cpu:
                 for name in part.nodes:
                     node = graph.by_name[name]
-                    values[name] = reference.layer(node, [values[read] for read in node.inputs], stored=False)
+                    values[name] = reference.layer(node, [values[source] for source in node.inputs], stored=False)
             else:
-                inner = next(on_gpu)
-                read = {node.name: inputs.get(node.name, values[node.name]) for node in inner.graph.inputs}
-                values.update(inner.run(read, fold, store))
+                gpu_part = next(on_gpu)
+                part_inputs = {node.name: inputs.get(node.name, values[node.name]) for node in gpu_part.graph.inputs}
+                values.update(gpu_part.run(part_inputs, fold, store))
         return outputs_of(graph, values)

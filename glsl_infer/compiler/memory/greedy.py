@@ -45,30 +45,31 @@ def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> PlannedObje
     members: list[list[Tensor]] = []
     sizes: list[Size] = []
     steps: list[list[Lifetime]] = []  # lifetimes of each object's tensors, in order; they never overlap
-    least: list[int] = []  # area of each object's smallest tensor
+    smallest_areas: list[int] = []  # area of each object's smallest tensor
     for tensor in order:
-        best: tuple[tuple[int, ...], int, Size] | None = None
-        for number, size in enumerate(sizes):
-            if meets(tensor.lifetime, steps[number]):
+        best: tuple[tuple[int, ...], int, Size] | None = None  # rank, object, its new size
+        for index, size in enumerate(sizes):
+            if meets(tensor.lifetime, steps[index]):
                 continue
             larger, _ = within(size, tensor.choices)
             growth = math.prod(larger) - math.prod(size)
-            smallest = min(tensor.area, least[number])
+            smallest = min(tensor.area, smallest_areas[index])
             if growth >= tensor.area or (most_larger and math.prod(larger) > most_larger * smallest):
                 continue
-            key = (*rank(tensor, size, growth), number)
+            key = (*rank(tensor, size, growth), index)
             if best is None or key < best[0]:
-                best = key, number, larger
+                best = key, index, larger
         if best is None:
             members.append([tensor])
             sizes.append(tensor.choices[0])
             steps.append([tensor.lifetime])
-            least.append(tensor.area)
+            smallest_areas.append(tensor.area)
         else:
-            _, number, sizes[number] = best
-            members[number].append(tensor)
-            bisect.insort(steps[number], tensor.lifetime)
-            least[number] = min(least[number], tensor.area)
+            _, index, size = best
+            sizes[index] = size
+            members[index].append(tensor)
+            bisect.insort(steps[index], tensor.lifetime)
+            smallest_areas[index] = min(smallest_areas[index], tensor.area)
     return PlannedObjects(members, sizes)
 
 

@@ -68,16 +68,16 @@ class PlannedObjects:
         count = sum(len(members) for members in self.tensors)
         placement, sizes = [0] * count, [(0,)] * count  # type: list[int], list[Size]
         objects = []
-        for number, members in enumerate(self.tensors):
+        for index, members in enumerate(self.tensors):
             size, chosen = fitted(members)
-            if self.enough and math.prod(self.enough[number]) < math.prod(size):
-                size = self.enough[number]
+            if self.enough and math.prod(self.enough[index]) < math.prod(size):
+                size = self.enough[index]
                 chosen = [
                     next(choice for choice in tensor.choices if covering(size, choice) == size) for tensor in members
                 ]
             objects.append(size)
             for tensor, choice in zip(members, chosen):
-                placement[tensor.index], sizes[tensor.index] = number, choice
+                placement[tensor.index], sizes[tensor.index] = index, choice
         total = unit * sum(math.prod(size) for size in objects)
         return Plan(method, tuple(objects), tuple(placement), tuple(sizes), total)
 

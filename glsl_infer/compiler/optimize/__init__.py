@@ -65,10 +65,10 @@ def in_parts(graph: Graph) -> Graph:
 def merge_same(graph: Graph) -> Graph:
     """Merge two successive nodes of the same operator into one, such as a crop of a crop or a scale of a scale."""
 
-    def merged(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
-        if node.op != before.op or len(node.inputs) != 1 or len(before.inputs) != 1:
+    def merged(shapes: Mapping[str, Shape], node: Node, producer: Node) -> Node | None:
+        if node.op != producer.op or len(node.inputs) != 1 or len(producer.inputs) != 1:
             return None
-        return ops.get(node.op).merged(node, before)
+        return ops.get(node.op).merged(node, producer)
 
     return absorb(graph, merged, keep_first_name=False)
 
@@ -76,14 +76,14 @@ def merge_same(graph: Graph) -> Graph:
 def merge_padding(graph: Graph) -> Graph:
     """Merge explicit padding into the convolution of the padded map."""
 
-    def merged(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
-        pads = ops.get(before.op).only_pads and ops.get(node.op).convolves
-        if not pads or node.inputs.count(before.name) != 1:
+    def merged(shapes: Mapping[str, Shape], node: Node, producer: Node) -> Node | None:
+        pads = ops.get(producer.op).only_pads and ops.get(node.op).convolves
+        if not pads or node.inputs.count(producer.name) != 1:
             return None
-        if node.inputs[0] != before.name or min(before.attrs["padding"]) < 0:
+        if node.inputs[0] != producer.name or min(producer.attrs["padding"]) < 0:
             return None
-        padding = tuple(a + b for a, b in zip(before.attrs["padding"], node.attrs["padding"]))
-        inputs = (before.inputs[0], *node.inputs[1:])
+        padding = tuple(a + b for a, b in zip(producer.attrs["padding"], node.attrs["padding"]))
+        inputs = (producer.inputs[0], *node.inputs[1:])
         return replace(node.with_attrs(padding=padding), inputs=inputs)
 
     return absorb(graph, merged, keep_first_name=False)
@@ -99,31 +99,33 @@ def sums_as_residuals(graph: Graph) -> Graph:
         nodes: list[Node] = []
         left = node.inputs[0]
         for index, right in enumerate(node.inputs[1:-1]):
-            plain = node.with_attrs(activation="linear")
-            nodes.append(replace(plain, name=f"{node.name}-sum{index + 1}", inputs=(left, right)))
+            linear = node.with_attrs(activation="linear")
+            nodes.append(replace(linear, name=f"{node.name}-sum{index + 1}", inputs=(left, right)))
             left = nodes[-1].name
         return [*nodes, replace(node, inputs=(left, node.inputs[-1]))]
 
     def is_free(name: str) -> bool:
-        before = graph.by_name[name]
-        is_only_reader = len(graph.consumers[name]) == 1 and name not in graph.output_layers and len(before.inputs) == 1
-        return is_only_reader and ops.get(before.op).convolves and before.activation == LINEAR
+        producer = graph.by_name[name]
+        is_only_reader = (
+            len(graph.consumers[name]) == 1 and name not in graph.output_layers and len(producer.inputs) == 1
+        )
+        return is_only_reader and ops.get(producer.op).convolves and producer.activation == LINEAR
 
-    return graph.rebuilt([part for node in graph.nodes for part in as_pairs(node)])
+    return graph.rebuilt([pair for node in graph.nodes for pair in as_pairs(node)])
 
 
 def fuse_residual(graph: Graph) -> Graph:
     """Fuse the addition of a residual into the convolution before it."""
 
-    def with_residual(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
-        joins = ops.get(node.op).adds and ops.get(before.op).convolves
-        if not joins or len(node.inputs) != 2 or len(before.inputs) != 1:
+    def with_residual(shapes: Mapping[str, Shape], node: Node, producer: Node) -> Node | None:
+        joins = ops.get(node.op).adds and ops.get(producer.op).convolves
+        if not joins or len(node.inputs) != 2 or len(producer.inputs) != 1:
             return None
-        if before.activation != LINEAR or node.inputs[0] == node.inputs[1]:
+        if producer.activation != LINEAR or node.inputs[0] == node.inputs[1]:
             return None
-        (residual,) = (name for name in node.inputs if name != before.name)
-        summed = before.with_activation(node.activation)
-        return fused(replace(summed, inputs=(before.inputs[0], residual)), node)
+        (residual,) = (name for name in node.inputs if name != producer.name)
+        summed = producer.with_activation(node.activation)
+        return fused(replace(summed, inputs=(producer.inputs[0], residual)), node)
 
     return absorb(graph, with_residual, keep_first_name=True)
 
@@ -131,10 +133,10 @@ def fuse_residual(graph: Graph) -> Graph:
 def fuse_activation(graph: Graph) -> Graph:
     """Fuse activations into the convolutions, additions and dense layers before them."""
 
-    def activated(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
-        if not ops.get(node.op).activates or "activation" not in before.attrs or before.activation != LINEAR:
+    def activated(shapes: Mapping[str, Shape], node: Node, producer: Node) -> Node | None:
+        if not ops.get(node.op).activates or "activation" not in producer.attrs or producer.activation != LINEAR:
             return None
-        return fused(before.with_activation(node.activation), node)
+        return fused(producer.with_activation(node.activation), node)
 
     return absorb(graph, activated, keep_first_name=True)
 
@@ -158,26 +160,26 @@ def replace_by_shape(graph: Graph) -> Graph:
     """
 
     def replaced(node: Node) -> Node:
-        other = ops.get(node.op).replacement(node, [graph.shapes[name] for name in node.inputs])
-        return node if other is None else replace(node, op=other)
+        op = ops.get(node.op).replacement(node, [graph.shapes[name] for name in node.inputs])
+        return node if op is None else replace(node, op=op)
 
     result = graph.rebuilt([replaced(node) for node in graph.nodes])
     shows = [node for node in result.nodes if ops.get(node.op).shows_lanes(node)]
-    around = gutters(result) if shows else {}
-    undone = {node.name: graph.by_name[node.name] for node in shows if around[node.name] or _copies_input(result, node)}
+    gutter = gutters(result) if shows else {}
+    undone = {node.name: graph.by_name[node.name] for node in shows if gutter[node.name] or _copies_input(result, node)}
     return result.rebuilt([undone.get(node.name, node) for node in result.nodes]) if undone else result
 
 
 def _copies_input(graph: Graph, node: Node) -> bool:
     """Return whether a node can copy an input of the network. A picture's lane beyond the last channel is alpha."""
-    waiting, seen = list(node.inputs), set[str]()
+    waiting, visited = list(node.inputs), set[str]()
     while waiting:
         source = graph.by_name[waiting.pop()]
         if source.operator.is_input:
             return True
-        if source.name not in seen and isinstance(source.operator, CopyOperator):
+        if source.name not in visited and isinstance(source.operator, CopyOperator):
             waiting += source.inputs
-        seen.add(source.name)
+        visited.add(source.name)
     return False
 
 
@@ -192,10 +194,10 @@ def peel_endings(graph: Graph) -> Graph:
     for output in graph.outputs:
         peeled = output
         while step := _last_step(graph, peeled):
-            below = tuple(graph.by_name[layer].inputs[0] for layer in peeled.layers)
+            sources = tuple(graph.by_name[layer].inputs[0] for layer in peeled.layers)
             dropped = step == SOFTMAX and len(graph.outputs) == 1 and not peeled.steps and peeled.purpose != VALUES
             steps = peeled.steps if dropped else (HostStep(step), *peeled.steps)
-            peeled = replace(peeled, layers=below, steps=steps)
+            peeled = replace(peeled, layers=sources, steps=steps)
         outputs.append(peeled)
     return _without_unread(graph, outputs) if tuple(outputs) != graph.outputs else graph
 
@@ -283,7 +285,7 @@ def split_wide_padding(graph: Graph) -> Graph:
         while max(padding) > _GUTTER:
             excess = tuple(min(max(side - _GUTTER, 0), _GUTTER) for side in padding)
             nodes.append(Node(f"{node.name}-padding{len(nodes) + 1}", "zero_padding", (source,), {"padding": excess}))
-            source, padding = nodes[-1].name, tuple(side - part for side, part in zip(padding, excess))
+            source, padding = nodes[-1].name, tuple(side - added for side, added in zip(padding, excess))
         return [*nodes, replace(node.with_attrs(padding=padding), inputs=(source, *node.inputs[1:]))]
 
     return graph.rebuilt([part for node in graph.nodes for part in parts(node)])

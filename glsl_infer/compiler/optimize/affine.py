@@ -25,7 +25,7 @@ def fold_rescaling(graph: Graph) -> Graph:
     ``s * S * (byte - (Z - 255 o / (s S))) / 255``.
     """
     pictures: dict[str, Node] = {}
-    gone: dict[str, str] = {}
+    picture_of: dict[str, str] = {}  # removed nodes
     for picture in graph.inputs:
         folded, readers = picture, graph.consumers[picture.name]
         while readers and _foldable(graph, folded, readers):
@@ -37,48 +37,48 @@ def fold_rescaling(graph: Graph) -> Graph:
             if not (scales.all() and np.isfinite(scales).all() and np.isfinite(zeros).all()):
                 break  # The bytes would all have the same value, or one beyond floats.
             folded = with_picture_range(folded, scales.tolist(), zeros.tolist())
-            here = dict.fromkeys((node.name for node in readers), picture.name)
-            gone.update(here)
-            readers = tuple(reader for name in here for reader in graph.consumers[name])
+            picture_of.update(dict.fromkeys((node.name for node in readers), picture.name))
+            readers = tuple(next_reader for node in readers for next_reader in graph.consumers[node.name])
         pictures[picture.name] = folded
-    if not gone:
+    if not picture_of:
         return graph
-    return graph.rebuilt([pictures.get(node.name, node) for node in graph.nodes if node.name not in gone], gone)
+    nodes = [pictures.get(node.name, node) for node in graph.nodes if node.name not in picture_of]
+    return graph.rebuilt(nodes, picture_of)
 
 
 def fold_batch_norm(graph: Graph) -> Graph:
     """Fold batch norm and rescaling into the layer before, or else the layer after; those left become convolutions."""
 
-    def folded(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
-        if not _is_affine(node) or not ops.get(before.op).has_kernel:
+    def folded(shapes: Mapping[str, Shape], node: Node, producer: Node) -> Node | None:
+        if not _is_affine(node) or not ops.get(producer.op).has_kernel:
             return None
-        if before.activation != LINEAR or len(before.inputs) != 1:
+        if producer.activation != LINEAR or len(producer.inputs) != 1:
             return None
         scale, offset = _affine(shapes, node)
         weights = {
-            "kernel": (before.weights["kernel"].astype(np.float64) * scale).astype(np.float32),
-            "bias": (before.weights["bias"].astype(np.float64) * scale + offset).astype(np.float32),
+            "kernel": (producer.weights["kernel"].astype(np.float64) * scale).astype(np.float32),
+            "bias": (producer.weights["bias"].astype(np.float64) * scale + offset).astype(np.float32),
         }
-        return fused(replace(before, weights=weights).with_attrs(**_normal(shapes, node, before)), node)
+        return fused(replace(producer, weights=weights).with_attrs(**_normal(shapes, node, producer)), node)
 
     graph = absorb(absorb(graph, folded, keep_first_name=True), _folded_forward, keep_first_name=False)
     return graph.rebuilt([_as_convolution(graph, node) for node in graph.nodes])
 
 
-def _folded_forward(shapes: Mapping[str, Shape], node: Node, before: Node) -> Node | None:
-    """Return a convolution or dense layer with ``before`` folded in; None unless it is affine and keeps padding 0."""
-    if not _is_affine(before) or not ops.get(node.op).has_kernel:
+def _folded_forward(shapes: Mapping[str, Shape], node: Node, producer: Node) -> Node | None:
+    """Return a convolution or dense layer with ``producer`` folded in; None unless it is affine and keeps padding 0."""
+    if not _is_affine(producer) or not ops.get(node.op).has_kernel:
         return None
-    if node.inputs[0] != before.name or node.inputs.count(before.name) != 1:
+    if node.inputs[0] != producer.name or node.inputs.count(producer.name) != 1:
         return None
-    scale, offset = _affine(shapes, before)
+    scale, offset = _affine(shapes, producer)
     if any(node.attrs.get("padding", ())) and offset.any():
         return None
     kernel, bias = (node.weights[name].astype(np.float64) for name in ("kernel", "bias"))
     channel = input_channels(kernel.shape, node.attrs.get("groups", 1))
     bias = bias + (kernel * offset[channel]).reshape(-1, kernel.shape[-1]).sum(axis=0)
     weights = {"kernel": (kernel * scale[channel]).astype(np.float32), "bias": bias.astype(np.float32)}
-    return replace(node, inputs=(before.inputs[0], *node.inputs[1:]), weights=weights)
+    return replace(node, inputs=(producer.inputs[0], *node.inputs[1:]), weights=weights)
 
 
 def _foldable(graph: Graph, picture: Node, readers: Sequence[Node]) -> bool:
@@ -124,10 +124,10 @@ def _as_convolution(graph: Graph, node: Node) -> Node:
     return Node(node.name, "conv2d", node.inputs, attrs, {"kernel": kernel, "bias": offset})
 
 
-def _normal(shapes: Mapping[str, Shape], node: Node, before: Node) -> dict[str, tuple[tuple[float, ...], ...]]:
+def _normal(shapes: Mapping[str, Shape], node: Node, producer: Node) -> dict[str, tuple[tuple[float, ...], ...]]:
     """Return the attribute ``NORMAL`` of a node, from its batch norm or from the node before; empty if unknown."""
     normal = ops.get(node.op).normal(node)
-    if normal is None and NORMAL in before.attrs:
-        (scale, offset), (mean, deviation) = _affine(shapes, node), map(np.asarray, before.attrs[NORMAL])
+    if normal is None and NORMAL in producer.attrs:
+        (scale, offset), (mean, deviation) = _affine(shapes, node), map(np.asarray, producer.attrs[NORMAL])
         normal = scale * mean + offset, np.abs(scale) * deviation
     return {} if normal is None else {NORMAL: (tuple(normal[0].tolist()), tuple(normal[1].tolist()))}

@@ -103,12 +103,12 @@ def _flattened(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) 
     missing = np.full((height, width, channels % 2), MISSING)
     pairs = np.concatenate([numbers, missing], axis=2).reshape(height, width, -1, 2)
     rows = pairs.transpose(2, 0, 1, 3).reshape(-1, 2 * width)
-    pieces = -(-rows.size // LONGEST)
-    most = min(-(-len(rows) // pieces), LONGEST // (2 * width))
+    part_count = -(-rows.size // LONGEST)
+    rows_per_part = min(-(-len(rows) // part_count), LONGEST // (2 * width))
     parts: list[Part] = []
-    for first in range(0, len(rows), most):
-        selected = rows[first : first + most]
-        name = node.name if len(rows) <= most else f"{node.name}-part{len(parts) + 1}"
+    for first in range(0, len(rows), rows_per_part):
+        selected = rows[first : first + rows_per_part]
+        name = node.name if len(rows) <= rows_per_part else f"{node.name}-part{len(parts) + 1}"
         yield Node(name, "flatten_rows", node.inputs, {"first": first, "count": len(selected), "scale": None})
         parts.append(Part(name, selected.reshape(-1)))
     parts_of[node.name] = tuple(parts)
@@ -124,18 +124,18 @@ def _in_order(graph: Graph, node: Node) -> Iterator[Node]:
     rows: dict[str, tuple[Part, ...]] = {}
     yield from _flattened(graph, replace(node, name=f"{node.name}-rows"), rows)
     parts = rows[f"{node.name}-rows"]
-    places = np.argsort(np.concatenate([part.numbers for part in parts]), kind="stable")
-    numbers = tuple(places[-graph.shapes[node.name][0] :].tolist())  # The padding values sort first.
+    positions = np.argsort(np.concatenate([part.numbers for part in parts]), kind="stable")
+    numbers = tuple(positions[-graph.shapes[node.name][0] :].tolist())  # The padding values sort first.
     yield Node(node.name, "vector_gather", tuple(part.name for part in parts), {"channels": numbers})
 
 
 def _concatenated(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
     parts: list[Part] = []
-    before = 0
+    offset = 0
     for name in node.inputs:
         for part in _parts(graph, name, parts_of):
-            parts.append(Part(part.name, np.where(part.numbers == MISSING, MISSING, part.numbers + before)))
-        before += graph.shapes[name][0]
+            parts.append(Part(part.name, np.where(part.numbers == MISSING, MISSING, part.numbers + offset)))
+        offset += graph.shapes[name][0]
     return tuple(parts)
 
 
@@ -162,8 +162,8 @@ def _dense(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> I
         advice = f"give it at most {MOST_OUTPUTS} outputs, or one slope for all of them"
         raise ModelError.layer(node.name, f"'{node.activation.name}' of {outputs} outputs with a slope each", advice)
     parts: list[Part] = []
-    for number, (first, last) in enumerate(groups):
-        name = node.name if len(groups) == 1 else f"{node.name}-outputs{number + 1}"
+    for group, (first, last) in enumerate(groups):
+        name = node.name if len(groups) == 1 else f"{node.name}-outputs{group + 1}"
         sums = []
         for index, part in enumerate(sources):
             rows: NDArray[np.float32] = np.where(
@@ -171,10 +171,10 @@ def _dense(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> I
             )
             weights = {"kernel": rows, "bias": bias[first:last] * np.float32(index == 0)}
             is_single = len(sources) == 1
-            own = name if is_single else f"{name}-part{index + 1}"
+            part_name = name if is_single else f"{name}-part{index + 1}"
             attrs = _ending(node) if is_single else {"activation": "linear"}
-            yield Node(own, "dense", (part.name,), attrs, weights)
-            sums.append(own)
+            yield Node(part_name, "dense", (part.name,), attrs, weights)
+            sums.append(part_name)
         if len(sums) > 1:
             yield from _sum(node, name, sums)
         parts.append(Part(name, np.arange(first, last)))
@@ -193,16 +193,17 @@ def _ending(node: Node) -> dict[str, Any]:
 
 def _sum(node: Node, name: str, addends: Sequence[str]) -> Iterator[Node]:
     """Yield the activated sum of vectors, in several steps if there are more than one draw can read."""
-    left, step = list(addends), 0
-    while len(left) > MAX_TEXTURES:
+    remaining, step = list(addends), 0
+    while len(remaining) > MAX_TEXTURES:
         step += 1
         totals = []
-        for first in range(0, len(left), MAX_TEXTURES):
-            own = f"{name}-total{step}.{first // MAX_TEXTURES + 1}"
-            yield Node(own, "vector_sum", tuple(left[first : first + MAX_TEXTURES]), {"activation": "linear"})
-            totals.append(own)
-        left = totals
-    yield Node(name, "vector_sum", tuple(left), _ending(node))
+        for first in range(0, len(remaining), MAX_TEXTURES):
+            total_name = f"{name}-total{step}.{first // MAX_TEXTURES + 1}"
+            terms = tuple(remaining[first : first + MAX_TEXTURES])
+            yield Node(total_name, "vector_sum", terms, {"activation": "linear"})
+            totals.append(total_name)
+        remaining = totals
+    yield Node(name, "vector_sum", tuple(remaining), _ending(node))
 
 
 def _groups(graph: Graph, node: Node, outputs: int) -> list[tuple[int, int]]:
@@ -212,25 +213,25 @@ def _groups(graph: Graph, node: Node, outputs: int) -> list[tuple[int, int]]:
         if ops.get(reader.op).on_parts == "map":
             unit = math.lcm(unit, graph.shapes[reader.name][2])
     count = -(-outputs // MOST_OUTPUTS)
-    each = -(-outputs // count)
-    each = min(-(-each // unit) * unit, max(MOST_OUTPUTS // unit * unit, unit))
-    if each > MOST_OUTPUTS and outputs > MOST_OUTPUTS:
-        each = MOST_OUTPUTS
-    return [(first, min(first + each, outputs)) for first in range(0, outputs, each)]
+    size = -(-outputs // count)
+    size = min(-(-size // unit) * unit, max(MOST_OUTPUTS // unit * unit, unit))
+    if size > MOST_OUTPUTS and outputs > MOST_OUTPUTS:
+        size = MOST_OUTPUTS
+    return [(first, min(first + size, outputs)) for first in range(0, outputs, size)]
 
 
 def _each_part(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
     """Yield an elementwise operator for each part, if all inputs have the same parts."""
     inputs = [_parts(graph, name, parts_of) for name in node.inputs]
-    lengths = [[part.numbers.tolist() for part in parts] for parts in inputs]
-    if any(other != lengths[0] for other in lengths) or node.activation.channels is not None:
+    numbers = [[part.numbers.tolist() for part in parts] for parts in inputs]
+    if any(input_numbers != numbers[0] for input_numbers in numbers) or node.activation.channels is not None:
         advice = f"at most {LONGEST} values are supported here"
         raise ModelError.layer(node.name, f"{with_article(node.op)} of {graph.shapes[node.name][0]} values", advice)
     parts: list[Part] = []
-    for number, own in enumerate(zip(*inputs)):
-        name = f"{node.name}-part{number + 1}"
-        yield replace(node, name=name, inputs=tuple(part.name for part in own))
-        parts.append(Part(name, own[0].numbers))
+    for index, input_parts in enumerate(zip(*inputs)):
+        name = f"{node.name}-part{index + 1}"
+        yield replace(node, name=name, inputs=tuple(part.name for part in input_parts))
+        parts.append(Part(name, input_parts[0].numbers))
     parts_of[node.name] = tuple(parts)
 
 
@@ -258,15 +259,15 @@ def maps_of_vectors(graph: Graph) -> Graph:
         if not ops.get(node.op).only_reshapes or len(graph.shapes[node.name]) != 3 or rank not in (1, 3):
             nodes.append(node)  # Tensors of other ranks are computed on the CPU, and so is their reshape to a map.
             continue
-        before = graph.by_name[node.inputs[0]]
+        producer = graph.by_name[node.inputs[0]]
         attrs = {"shape": graph.shapes[node.name], "activation": "linear"}
-        if len(graph.shapes[before.name]) != 1:
-            flat = Node(f"{node.name}-flat", "flatten", node.inputs, {"scale": None})
-            nodes += [flat, Node(node.name, "vector_map", (flat.name,), attrs)]
+        if len(graph.shapes[producer.name]) != 1:
+            flattened = Node(f"{node.name}-flat", "flatten", node.inputs, {"scale": None})
+            nodes += [flattened, Node(node.name, "vector_map", (flattened.name,), attrs)]
             continue
-        is_only_reader = len(graph.consumers[before.name]) == 1 and before.name not in graph.output_layers
-        if is_only_reader and "activation" in before.attrs and before.activation.channels is None:
-            attrs["activation"] = before.attrs["activation"]
-            without_activation[before.name] = before.with_attrs(activation="linear")
+        is_only_reader = len(graph.consumers[producer.name]) == 1 and producer.name not in graph.output_layers
+        if is_only_reader and "activation" in producer.attrs and producer.activation.channels is None:
+            attrs["activation"] = producer.attrs["activation"]
+            without_activation[producer.name] = producer.with_attrs(activation="linear")
         nodes.append(Node(node.name, "vector_map", node.inputs, attrs))
     return graph.rebuilt([without_activation.get(node.name, node) for node in nodes])

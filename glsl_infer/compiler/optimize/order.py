@@ -58,10 +58,10 @@ def _average_sooner(draft: Draft, node: Node) -> None:
     draft.put((node,), (replace(node, inputs=inputs),), node.name)
     waiting = list(node.inputs)
     while waiting:
-        before = draft.by_name.get(waiting.pop())
-        if before is not None and draft.unread(before.name):
-            draft.remove(before)
-            waiting += before.inputs
+        producer = draft.by_name.get(waiting.pop())
+        if producer is not None and draft.unread(producer.name):
+            draft.remove(producer)
+            waiting += producer.inputs
 
 
 def _before_enlarging(draft: Draft, name: str) -> str:
@@ -86,17 +86,17 @@ def _activate_sooner(draft: Draft, node: Node) -> None:
     move = draft.by_name[node.inputs[0]]
     if not ops.get(move.op).moves or not draft.read_once(move.name) or not draft.read_once(move.inputs[0]):
         return
-    before = draft.by_name[move.inputs[0]]
-    if "activation" not in before.attrs or before.activation != LINEAR:
+    producer = draft.by_name[move.inputs[0]]
+    if "activation" not in producer.attrs or producer.activation != LINEAR:
         return
-    if prod(draft.shapes[before.name]) > prod(draft.shapes[move.name]):
+    if prod(draft.shapes[producer.name]) > prod(draft.shapes[move.name]):
         return
-    attrs = {key: value for key, value in before.attrs.items() if key not in (OBSERVED_RANGE, "fused")}
+    attrs = {key: value for key, value in producer.attrs.items() if key not in (OBSERVED_RANGE, "fused")}
     if OBSERVED_RANGE in node.attrs:
         attrs[OBSERVED_RANGE] = node.attrs[OBSERVED_RANGE]
-    sooner = replace(before, name=f"{node.name}-before", attrs=attrs).with_activation(node.activation)
+    sooner = replace(producer, name=f"{node.name}-before", attrs=attrs).with_activation(node.activation)
     later = replace(move, name=node.name, inputs=(sooner.name,))
-    draft.put((before, move, node), (sooner, _with_history(later, node)), later.name)
+    draft.put((producer, move, node), (sooner, _with_history(later, node)), later.name)
 
 
 def _with_history(later: Node, last: Node) -> Node:

@@ -85,9 +85,9 @@ class Draft:
         """Return the rewritten graph."""
         if not self.changed:
             return self._graph
-        now = {layer: name for name, layers in self._ends.items() for layer in layers}
+        renamed = {layer: name for name, layers in self._ends.items() for layer in layers}
         nodes = [self.by_name[name] for names in self._slots for name in names]
-        return Graph(self._graph.name, nodes, self._graph.outputs_renamed(now.__getitem__))
+        return Graph(self._graph.name, nodes, self._graph.outputs_renamed(renamed.__getitem__))
 
     def _add(self, node: Node, slot: int) -> None:
         complete = replace(node, attrs={**node.operator.attrs, **node.attrs})
@@ -140,10 +140,10 @@ def absorb(graph: Graph, merge: Merge, *, keep_first_name: bool) -> Graph:
 
 def _merged(draft: Draft, node: Node, merge: Merge, keep_first_name: bool) -> bool:
     """Merge a node with one of its inputs, and return whether it was possible."""
-    for before in (draft.by_name[name] for name in reversed(node.inputs)):
-        merged = merge(draft.shapes, node, before) if draft.read_once(before.name) else None
+    for producer in (draft.by_name[name] for name in reversed(node.inputs)):
+        merged = merge(draft.shapes, node, producer) if draft.read_once(producer.name) else None
         if merged is not None:
-            draft.put((before, node), (merged,), merged.name if keep_first_name else node.name)
+            draft.put((producer, node), (merged,), merged.name if keep_first_name else node.name)
             return True
     return False
 

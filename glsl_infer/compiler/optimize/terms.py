@@ -78,8 +78,8 @@ def _convolve_terms(draft: Draft, node: Node) -> None:
 
 def _is_plain_sum(draft: Draft, node: Node) -> bool:
     """Return whether a node is a sum of maps without an activation, and has one reader."""
-    plain = ops.get(node.op).adds and node.activation == LINEAR and len(draft.shapes[node.name]) == 3
-    return plain and draft.read_once(node.name)
+    sums_maps = ops.get(node.op).adds and len(draft.shapes[node.name]) == 3
+    return sums_maps and node.activation == LINEAR and draft.read_once(node.name)
 
 
 def _is_gated(draft: Draft, node: Node) -> bool:

@@ -44,19 +44,19 @@ def vectors_apart(graph: Graph) -> Graph:
     """Replace concatenations, sums and activations of vectors by vector operators, which store 16 bits."""
 
     def on_vector(node: Node) -> Node:
-        other = ops.get(node.op).on_vectors
-        if other is None or len(graph.shapes[node.name]) != 1:
+        op = ops.get(node.op).on_vectors
+        if op is None or len(graph.shapes[node.name]) != 1:
             return node
-        supported = ops.get(other).attrs
+        supported = ops.get(op).attrs
         attrs = {key: value for key, value in node.attrs.items() if key == "fused" or key in supported}
-        result = Node(node.name, other, node.inputs, attrs)
+        result = Node(node.name, op, node.inputs, attrs)
         return result.with_activation(node.activation) if "activation" in supported else result
 
     return graph.rebuilt([on_vector(node) for node in graph.nodes])
 
 
 def _rewrite(draft: Draft, node: Node) -> Rewrite | None:
-    before, shape = draft.by_name[node.inputs[0]], draft.shapes[node.name]
+    producer, shape = draft.by_name[node.inputs[0]], draft.shapes[node.name]
     if ops.get(node.op).on_vectors is not None and len(node.inputs) > 1:
         rewrite = _rewrite_all(draft, node)
         if rewrite is not None:
@@ -65,10 +65,10 @@ def _rewrite(draft: Draft, node: Node) -> Rewrite | None:
         return _rewrite_operands(draft, node)
     if ops.get(node.op).only_reshapes:
         return _rewrite_reshape(draft, node)
-    if not ops.get(before.op).only_reshapes or len(node.inputs) != 1:
+    if not ops.get(producer.op).only_reshapes or len(node.inputs) != 1:
         return None
-    (source,) = before.inputs
-    if len(draft.shapes[source]) != 1 or draft.shapes[before.name][:2] != (1, 1):
+    (source,) = producer.inputs
+    if len(draft.shapes[source]) != 1 or draft.shapes[producer.name][:2] != (1, 1):
         return None
     if ops.get(node.op).averages:
         return Rewrite((), source)
@@ -78,36 +78,36 @@ def _rewrite(draft: Draft, node: Node) -> Rewrite | None:
         vector = _as_dense(node, source)
     else:
         return None
-    back = Node(_free_name(draft, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
-    return Rewrite((vector, back), back.name)
+    as_map = Node(_free_name(draft, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
+    return Rewrite((vector, as_map), as_map.name)
 
 
 def _rewrite_all(draft: Draft, node: Node) -> Rewrite | None:
     """Make an operation on several 1x1 maps, all of them reshaped vectors, read the vectors."""
-    befores = [draft.by_name[name] for name in node.inputs]
+    producers = [draft.by_name[name] for name in node.inputs]
     shape = draft.shapes[node.name]
     if len(shape) != 3 or not all(
-        ops.get(before.op).only_reshapes
-        and draft.shapes[before.name][:2] == (1, 1)
-        and len(draft.shapes[before.inputs[0]]) == 1
-        for before in befores
+        ops.get(producer.op).only_reshapes
+        and draft.shapes[producer.name][:2] == (1, 1)
+        and len(draft.shapes[producer.inputs[0]]) == 1
+        for producer in producers
     ):
         return None
-    vectors = replace(node, inputs=tuple(before.inputs[0] for before in befores))
-    back = Node(_free_name(draft, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
-    return Rewrite((vectors, back), back.name)
+    vectors = replace(node, inputs=tuple(producer.inputs[0] for producer in producers))
+    as_map = Node(_free_name(draft, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
+    return Rewrite((vectors, as_map), as_map.name)
 
 
 def _rewrite_operands(draft: Draft, node: Node) -> Rewrite | None:
     """Make an operation on a map and a 1x1 map read the vector from which the latter was reshaped."""
 
     def vector(name: str) -> str:
-        before = draft.by_name[name]
-        if not ops.get(before.op).only_reshapes or draft.shapes[name][:2] != (1, 1):
+        producer = draft.by_name[name]
+        if not ops.get(producer.op).only_reshapes or draft.shapes[name][:2] != (1, 1):
             return name
-        if len(draft.shapes[before.inputs[0]]) != 1:
+        if len(draft.shapes[producer.inputs[0]]) != 1:
             return name
-        return before.inputs[0]
+        return producer.inputs[0]
 
     inputs = tuple(vector(name) for name in node.inputs)
     if inputs == node.inputs or all(len(draft.shapes[name]) == 1 for name in inputs):
@@ -116,13 +116,13 @@ def _rewrite_operands(draft: Draft, node: Node) -> Rewrite | None:
 
 
 def _rewrite_reshape(draft: Draft, node: Node) -> Rewrite | None:
-    before = draft.by_name[node.inputs[0]]
-    input_shape, shape = draft.shapes[before.name], draft.shapes[node.name]
+    producer = draft.by_name[node.inputs[0]]
+    input_shape, shape = draft.shapes[producer.name], draft.shapes[node.name]
     if input_shape == shape:
-        return Rewrite((), before.name)
-    if ops.get(before.op).only_reshapes:
+        return Rewrite((), producer.name)
+    if ops.get(producer.op).only_reshapes:
         # A flatten in between would round to 16 bits. The map holds the values of its texture.
-        return Rewrite((Node(node.name, "reshape", before.inputs, {"shape": shape}),), node.name)
+        return Rewrite((Node(node.name, "reshape", producer.inputs, {"shape": shape}),), node.name)
     if not ops.get(node.op).has_shader and len(input_shape) == 3 and len(shape) == 1:
         return Rewrite((Node(node.name, "flatten", node.inputs, {"scale": None}),), node.name)
     return None
@@ -152,10 +152,10 @@ def _rewritten(draft: Draft, node: Node) -> bool:
     draft.put((node,), rewrite.nodes, rewrite.result)
     waiting = list(node.inputs)
     while waiting:
-        before = draft.by_name.get(waiting.pop())
-        if before is not None and ops.get(before.op).only_reshapes and draft.unread(before.name):
-            draft.remove(before)
-            waiting += before.inputs
+        producer = draft.by_name.get(waiting.pop())
+        if producer is not None and ops.get(producer.op).only_reshapes and draft.unread(producer.name):
+            draft.remove(producer)
+            waiting += producer.inputs
     return True
 
 

@@ -17,7 +17,7 @@ from glsl_infer.graph.activations.powers import at_least, clip
 from glsl_infer.program.layout import Range
 
 HEADROOM_16BIT = 1.5
-"""Additional factor for the range of a 16-bit map. Clipping of unseen values costs more than one of 16 bits."""
+"""Additional factor for the range of a 16-bit map. It takes less than one bit; clipping unseen values costs more."""
 
 
 def widen_ranges(
@@ -37,24 +37,16 @@ def widen_ranges(
     Returns:
         The graph, and the choices with those of the changed layers replaced.
     """
-    wide: dict[str, Range] = {}
-    below: set[str] = set()  # layers whose range can exceed the values of their function
-    for node in graph.nodes:
-        if node.attrs.get("bits") == 16 and node.name in wider:
-            wide[node.name] = widened(node, wider[node.name])
-    for group in _groups(graph):
-        separate = [wide.get(name) or _own(graph.by_name[name]) for name in group]
-        if len({zero for layer in separate for zero in layer.zeros}) > 1:
-            wide.update(zip(group, _with_one_zero(separate)))
-            below.update(group)
+    new_ranges, exceeding = _new_ranges(graph, wider)
     nodes: dict[str, Node] = {}
     ranges: dict[str, Range] = {}
     for node in graph.nodes:
         widened_node = node
-        if node.name in wide:
-            widened_node = node.with_attrs(scales=wide[node.name].scales, zeros=wide[node.name].zeros)
-            if node.name in below:
-                widened_node = widened_node.with_activation(_in_text(node.activation))
+        if node.name in new_ranges:
+            layer_range = new_ranges[node.name]
+            widened_node = node.with_attrs(scales=layer_range.scales, zeros=layer_range.zeros)
+            if node.name in exceeding:
+                widened_node = widened_node.with_activation(_with_explicit_clipping(node.activation))
         elif node.attrs.get("bits") == 16 and ops.get(node.op).keeps_range and "scales" in ops.get(node.op).attrs:
             input_range = ranges[node.inputs[0]]  # also if the input only reorders another layer's channels
             widened_node = node.with_attrs(scales=input_range.scales, zeros=input_range.zeros)
@@ -62,11 +54,28 @@ def widen_ranges(
         if len(graph.shapes[node.name]) == 3 and "scale" not in ops.get(node.op).attrs:
             ranges[node.name] = range_of(graph, widened_node, ranges)
     changed = {
-        line.layer: choice_of(line.layer, wide[line.layer], "maximum" if line.layer in wider else line.by)
-        for line in choices
-        if line.layer in wide
+        choice.layer: choice_of(
+            choice.layer, new_ranges[choice.layer], "maximum" if choice.layer in wider else choice.by
+        )
+        for choice in choices
+        if choice.layer in new_ranges
     }
     return graph.rebuilt(nodes.values()), tuple(changed.get(choice.layer, choice) for choice in choices)
+
+
+def _new_ranges(graph: Graph, wider: Mapping[str, Range]) -> tuple[dict[str, Range], set[str]]:
+    """Return the changed ranges, and the layers whose range can exceed the values of their function."""
+    new_ranges: dict[str, Range] = {}
+    exceeding: set[str] = set()
+    for node in graph.nodes:
+        if node.attrs.get("bits") == 16 and node.name in wider:
+            new_ranges[node.name] = widened(node, wider[node.name])
+    for group in _groups(graph):
+        separate = [new_ranges.get(name) or _stored_range(graph.by_name[name]) for name in group]
+        if len({zero for layer in separate for zero in layer.zeros}) > 1:
+            new_ranges.update(zip(group, _with_one_zero(separate)))
+            exceeding.update(group)
+    return new_ranges, exceeding
 
 
 def widened(node: Node, wider: Range) -> Range:
@@ -92,27 +101,27 @@ def _groups(graph: Graph) -> list[list[str]]:
     """Return disjoint groups of layers with a common zero point."""
     bits = {node.name: node.attrs["bits"] for node in graph.nodes if "bits" in node.attrs}
     groups: list[frozenset[str]] = []
-    for more in put_together(graph, bits).values():
-        overlapping = [group for group in groups if group & more]
-        groups = [group for group in groups if not group & more] + [more.union(*overlapping)]
+    for layers in put_together(graph, bits).values():
+        overlapping = [group for group in groups if group & layers]
+        groups = [group for group in groups if not group & layers] + [layers.union(*overlapping)]
     return [sorted(group) for group in groups]
 
 
-def _in_text(function: Activation) -> Activation:
+def _with_explicit_clipping(function: Activation) -> Activation:
     """Return a function with explicit clipping, independent of the ends of a range."""
     if not function.clips or (not function.bounded and function.low == -INFINITY):
         return function
     return clip(function.low, function.high) if function.bounded else at_least(function.low)
 
 
-def _own(node: Node) -> Range:
+def _stored_range(node: Node) -> Range:
     return Range(tuple(node.attrs["scales"]), tuple(node.attrs["zeros"]))
 
 
 def _with_one_zero(ranges: Sequence[Range]) -> list[Range]:
     """Return ranges with a common zero point to cover the given ones, each with one scale for all its channels."""
     ends = [layer.ends(max(len(layer.scales), len(layer.zeros))) for layer in ranges]
-    low, high = (np.array([pick(end[which]) for end in ends]) for which, pick in ((0, np.min), (1, np.max)))
+    low, high = np.array([np.min(lows) for lows, _ in ends]), np.array([np.max(highs) for _, highs in ends])
     covering = covering_range(low, high, common=True, equal=False, headroom=1.0)
     scales = np.broadcast_to(np.array(covering.scales, np.float32), len(ranges))
     return [Range((float(scale),), covering.zeros) for scale in scales]

@@ -73,15 +73,15 @@ def bent_relu(slope: float, threshold: float, maximum: float = INFINITY) -> Acti
         return np.where(x < threshold, slope * (x - threshold), np.minimum(x, maximum))
 
     limit = {} if maximum == INFINITY else {"MAXIMUM": maximum}
-    before = float(np.nextafter(threshold, -INFINITY))
-    least = -INFINITY if slope > 0.0 else min(0.0, threshold)
+    below_threshold = float(np.nextafter(threshold, -INFINITY))
+    lowest = -INFINITY if slope > 0.0 else min(0.0, threshold)
     return Activation(
         "bent_relu",
         function,
-        least,
+        lowest,
         INFINITY if slope < 0.0 else maximum,
         (slope, threshold, *limit.values()),
-        extrema=(before, threshold) if slope < 0.0 or threshold < 0.0 else (),
+        extrema=(below_threshold, threshold) if slope < 0.0 or threshold < 0.0 else (),
         slope=max(1.0, abs(slope)),
         constants={"SLOPE": slope, "THRESHOLD": threshold, **limit},
     )

@@ -22,8 +22,11 @@ SMALLEST_ARGUMENT = 2.0**-40
 LARGEST_RESULT = 1e30
 """Upper limit of a power, within the range of 32-bit floats."""
 
-LARGEST_POWER, LOWEST_POWER = 8.0, -2.0
-"""Limits of exponents. Others would exceed the range of 32-bit floats."""
+LARGEST_POWER = 8.0
+"""Largest exponent. Results of a larger one would exceed the range of 32-bit floats."""
+
+LOWEST_POWER = -2.0
+"""Lowest exponent, with the same reason."""
 
 _BEFORE_0 = float(np.nextafter(0.0, -1.0))
 

@@ -68,13 +68,13 @@ def hard_shrink(threshold: float) -> Activation:
 
 def threshold(limit: float, value: float) -> Activation:
     """Return ``x`` if x > limit, else ``value``. It is discontinuous unless both are equal."""
-    above = float(np.nextafter(limit, INFINITY))
+    above_limit = float(np.nextafter(limit, INFINITY))
     return Activation(
         "threshold",
         lambda x: np.where(x > limit, x, value),
         min(limit, value),
         parameters=(limit, value),
-        extrema=(limit, above) if value > limit else (),
+        extrema=(limit, above_limit) if value > limit else (),
         slope=1.0,
         constants={"THRESHOLD": limit, "VALUE": value},
     )

@@ -17,7 +17,7 @@ _WITHOUT_MAP = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
 """Operations on one constant per channel that are computed without a map of constants."""
 
 
-def beside_map(
+def with_constant_map(
     name: str, source: str, shape: Shape, operation: str, value: NDArray[Any], *, first: bool = False
 ) -> list[Node]:
     """Return the nodes of an operation on a tensor and a map of constants, or [] if it is not such an operation.
@@ -35,7 +35,7 @@ def beside_map(
         numbers = numbers[0]
     numbers = numbers.reshape((1,) * (3 - numbers.ndim) + numbers.shape)
     full_shape = (1,) * (3 - len(shape)) + tuple(shape)
-    fits = len(shape) in TEXTURE_RANKS and all(own in (1, size) for own, size in zip(numbers.shape, full_shape))
+    fits = len(shape) in TEXTURE_RANKS and all(axis in (1, size) for axis, size in zip(numbers.shape, full_shape))
     per_channel = max(numbers.shape[:2]) == 1
     if not fits or operation not in DRAWN or (per_channel and operation in _WITHOUT_MAP):
         return []
@@ -58,7 +58,7 @@ def beside_map(
 def with_constant(
     name: str, source: str, shape: Shape, operation: str, value: NDArray[Any], *, first: bool = False
 ) -> list[Node]:
-    """Return the nodes of an operation on a tensor and a constant. Arguments: as for ``beside_map``.
+    """Return the nodes of an operation on a tensor and a constant. Arguments: as for ``with_constant_map``.
 
     Shaders compute it for a map or a vector and one value, one per channel, or a map. The CPU computes all others.
 
@@ -83,7 +83,7 @@ def _in_shaders(
     name: str, source: str, shape: Shape, operation: str, constant: NDArray[np.float64], *, first: bool
 ) -> list[Node]:
     """Return the nodes of an operation with shaders, or [] if there are none for this constant."""
-    of_map = beside_map(name, source, shape, operation, constant, first=first)
+    of_map = with_constant_map(name, source, shape, operation, constant, first=first)
     if of_map:
         return of_map
     fits = constant.size == 1 or (constant.size == shape[-1] == constant.shape[-1])
@@ -128,12 +128,12 @@ def pixel_slopes(name: str, source: str, shape: Shape, slopes: NDArray[Any]) -> 
     """Return the nodes of a PReLU with a slope for each pixel, ``x + (slopes - 1) * min(x, 0)``.
 
     The result is [] if each channel has one slope, or if the slopes are not finite or do not have the map's shape.
-    Arguments: as for ``beside_map``.
+    Arguments: as for ``with_constant_map``.
     """
     if (slopes.reshape(-1, slopes.shape[-1]) == slopes.reshape(-1, slopes.shape[-1])[0]).all():
         return []
     below = Node(f"{name}-below", "activation", (source,), {"function": powers.at_most(0.0).text})
-    product = beside_map(f"{name}-slopes", below.name, shape, "multiply", np.asarray(slopes, np.float64) - 1.0)
+    product = with_constant_map(f"{name}-slopes", below.name, shape, "multiply", np.asarray(slopes, np.float64) - 1.0)
     if not product:
         return []
     return [below, *product, Node(name, "add", (source, product[-1].name), {"activation": "linear"})]

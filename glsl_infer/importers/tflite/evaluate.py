@@ -60,11 +60,13 @@ def integers(x: Numbers) -> list[int]:
 
 
 def _each(compute: Callable[..., Numbers]) -> Compute:
-    def computed(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequence[Shape]) -> Any:
+    """Return an elementwise function that also applies the operator's fused activation."""
+
+    def with_activation(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequence[Shape]) -> Any:
         with np.errstate(all="ignore"):
             return _FUSED[options.get("FusedActivationFunction", 0)](folder.elementwise(compute, *x))
 
-    return computed
+    return with_activation
 
 
 ELEMENTWISE: Mapping[str, Compute] = {
@@ -114,8 +116,9 @@ def _gathered(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Se
 
 
 def _split(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequence[Shape]) -> Any:
-    if options.get("NumSplits", len(shapes)) != len(shapes):
-        raise ValueError("another number of parts")
+    parts = options.get("NumSplits", len(shapes))
+    if parts != len(shapes):
+        raise ValueError(f"a split into {parts} parts with {len(shapes)} outputs")
     return list(np.split(x[1], len(shapes), axis=integers(x[0])[0]))
 
 
@@ -137,9 +140,9 @@ def _sliced(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequ
 
 
 def _strided(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequence[Shape]) -> Any:
-    parts, gone = slices_of(x[0].shape, x[1:4], options)
-    shape = tuple(len(part) for axis, part in enumerate(parts) if not gone >> axis & 1)
-    return x[0][np.ix_(*parts)].reshape(shapes[0] or shape)
+    indices, removed_axes = slices_of(x[0].shape, x[1:4], options)
+    shape = tuple(len(positions) for axis, positions in enumerate(indices) if not removed_axes >> axis & 1)
+    return x[0][np.ix_(*indices)].reshape(shapes[0] or shape)
 
 
 MOVES: Mapping[str, Compute] = {

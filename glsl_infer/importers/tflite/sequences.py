@@ -16,14 +16,22 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.importers.tflite.choices import shaped, source
 
-_TANH, _BASIC = 4, 1
-_FORGET, _OUTPUT = 2, 3
+_TANH = 4
+"""The number of tanh among the fused activation functions of the format."""
+_BASIC = 1
+"""The number of the basic LSTM among the kernel types of the format."""
 _FUNCTIONS = {1: "relu", _TANH: "tanh"}
 _GATES = ("sigmoid", "tanh", "sigmoid", "sigmoid")
 """Functions of a basic LSTM's gates: input, new, forget, output."""
-_PLAIN = 16
-"""First input index, apart from states, of features that converters of Keras or PyTorch do not write."""
+_FORGET = 2
+_OUTPUT = 3
 _STATES = (18, 19)
+"""Indices of the inputs with the first output and the first cell state of an LSTM over a sequence."""
+_SUPPORTED = (*range(9), *range(12, 16), *_STATES)
+"""Indices of the inputs of an LSTM over a sequence, apart from peepholes, projections and layer norms.
+
+The converters of Keras and PyTorch write no others.
+"""
 
 Floats = NDArray[np.float32]
 
@@ -50,8 +58,8 @@ def basic(call: Call) -> list[Node]:
     gates = []
     for index in needed_gates:
         rows = slice(index * hidden, (index + 1) * hidden)
-        own = {"kernel": np.ascontiguousarray(weights[rows].T), "bias": bias[rows]}
-        nodes.append(Node(f"{call.name}-gate{index}", "dense", (call.name,), {"activation": "linear"}, own))
+        gate_weights = {"kernel": np.ascontiguousarray(weights[rows].T), "bias": bias[rows]}
+        nodes.append(Node(f"{call.name}-gate{index}", "dense", (call.name,), {"activation": "linear"}, gate_weights))
         gates.append(add(f"gate{index}-open", "activation", nodes[-1].name, function=_GATES[index]))
     new = add("new", "binary", gates[0], gates[1], operation="multiply")
     remembered = add("kept", "binary", gates[_FORGET], state, operation="multiply")
@@ -76,10 +84,11 @@ def simple_sequence(call: Call) -> list[Node]:
 def sequence(call: Call) -> list[Node]:
     """Convert an LSTM over an entire sequence, from a state of zeros."""
     _require_plain(call)
-    extra = [index for index in range(9, len(call.tensors)) if index in range(9, 12) or index >= _PLAIN]
-    used = [index for index in extra if index not in _STATES and call.tensors[index] is not None]
-    if used:
-        raise call.refused(f"with its inputs {used}", "peepholes, projections and layer norms cannot be exported")
+    unsupported = [index for index, tensor in enumerate(call.tensors) if index not in _SUPPORTED and tensor is not None]
+    if unsupported:
+        raise call.refused(
+            f"with its inputs {unsupported}", "peepholes, projections and layer norms cannot be exported"
+        )
     # Gates in the file, and in the kernel: input, forget, cell, output.
     kernel, recurrent = (
         np.concatenate([call.weights(index, "weights", 2).T for index in range(first, first + 4)], axis=1)

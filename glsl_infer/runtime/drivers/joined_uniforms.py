@@ -78,8 +78,9 @@ def joined(bundle: Bundle) -> Bundle:
         manifest.probe,
         manifest.members,
     )
-    both = ChainMap(members, cast("dict[str, bytes]", bundle.members))  # read-only, which the type does not express
-    return replace(bundle, manifest=changed, members=both)
+    # The cast is for the type of ChainMap: the bundle's members are read-only.
+    all_members = ChainMap(members, cast("dict[str, bytes]", bundle.members))
+    return replace(bundle, manifest=changed, members=all_members)
 
 
 def _different(passes: Sequence[Pass]) -> dict[str, list[str]]:
@@ -113,8 +114,9 @@ def _rewritten(text: str, sizes: Mapping[str, int], names: Sequence[str]) -> tup
         if end % 4 + min(sizes[name], 4) > 4:
             end += 4 - end % 4
         places[name], end = end, end + sizes[name]
-    for name, at in places.items():
-        lanes = "" if name == first else f"[{at // 4}]" + f".{'xyzw'[at % 4 : at % 4 + sizes[name]]}"
+    for name, position in places.items():
+        vector, lane = divmod(position, 4)
+        lanes = "" if name == first else f"[{vector}].{'xyzw'[lane : lane + sizes[name]]}"
         text = text.replace(declared[name], f"#define {name} {UNIFORM}{lanes}")
     count = -(-end // 4)
     return f"uniform vec4 {UNIFORM}[{count}];\n{text}", _Array(places, count)
@@ -125,9 +127,9 @@ def _declared(text: str) -> dict[str, str]:
     declared = {}
     for line in f"\n{text}".split("\nuniform ")[1:]:
         declaration = line.partition(";")[0]
-        kind, _, name = declaration.partition(" ")
+        glsl_type, _, name = declaration.partition(" ")
         name, bracket, _ = name.partition("[")
-        if kind in (("vec4",) if bracket else _TYPES):
+        if glsl_type in (("vec4",) if bracket else _TYPES):
             declared[name] = f"uniform {declaration};"
     return declared
 
@@ -160,9 +162,9 @@ class _Values:
     def slice(self, entry: Pass, array: _Array) -> Slice:
         """Return the array of a draw."""
         values = bytearray(16 * array.vectors)
-        for name, at in array.places.items():
+        for name, position in array.places.items():
             data = self._bytes(entry.uniforms[name])
-            values[4 * at : 4 * at + len(data)] = data
+            values[4 * position : 4 * position + len(data)] = data
         row = bytes(values)
         if row not in self.rows:
             self.rows[row] = Slice(MEMBER, self._count, 4 * array.vectors)

@@ -118,9 +118,11 @@ def _cut(program: ShaderProgram, text: str) -> _Cut | None:
 
 def _numbers(constant: str) -> tuple[float, ...]:
     """Return the numbers of a constant. A vector written with one number repeats it in each lane."""
-    kind, _, inner = constant.partition("(")
-    numbers = tuple(map(float, (inner[:-1] or kind).split(", ")))
-    return numbers * int(kind[-1]) if inner and len(numbers) == 1 else numbers
+    glsl_type, _, arguments = constant.partition("(")
+    if not arguments:
+        return (float(constant),)
+    numbers = tuple(map(float, arguments[:-1].split(", ")))
+    return numbers * int(glsl_type[-1]) if len(numbers) == 1 else numbers
 
 
 def _packed(sizes: Sequence[int]) -> tuple[list[tuple[int, int]], int]:

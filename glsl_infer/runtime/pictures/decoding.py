@@ -16,8 +16,17 @@ from glsl_infer.support.files import reading
 MOST_SHARE = 0.75
 """Share of the free memory available to decoding. A picture that needs more is decoded smaller, or refused."""
 
-_PLAIN, _CUT, _CONVERTED, _LAYERED = 8, 6, 14, 20
-"""Measured peak bytes per pixel: RGB, L or P; only a square of these; other modes; alpha, WebP, AVIF, HEIC."""
+_PLAIN = 8
+"""Measured peak bytes per pixel of a picture in RGB, L or P."""
+
+_CUT = 6
+"""Measured peak bytes per pixel if only a square of such a picture is needed."""
+
+_CONVERTED = 14
+"""Measured peak bytes per pixel of a picture in another mode."""
+
+_LAYERED = 20
+"""Measured peak bytes per pixel of a picture with alpha, or in WebP, AVIF or HEIC."""
 
 _COEFFICIENTS = 6
 """Bytes per pixel that libjpeg keeps of a progressive JPEG at any decoded size."""
@@ -28,13 +37,28 @@ _DRAFTS = (2, 4, 8)
 _MOST_SCANS = 100
 """Maximum number of scans of a JPEG. Each takes the time of a full picture, even with few bytes. 1 and 10 are usual."""
 
-_MOST_METADATA, _MOST_BEFORE = 32 << 20, 100_000
-"""Limits before a JPEG's pixels: bytes in segments, for which Pillow's time can be quadratic; and other bytes."""
+_MOST_METADATA = 32 << 20
+"""Limit of bytes in segments before a JPEG's pixels, for which Pillow's time can be quadratic."""
 
-_START, _MARK, _PIXELS = b"\xff\xd8", 0xFF, 0xDA
+_MOST_BEFORE = 100_000
+"""Limit of other bytes before a JPEG's pixels."""
+
+_START = b"\xff\xd8"
+"""First bytes of a JPEG."""
+
+_MARK = 0xFF
+"""First byte of each marker of a JPEG."""
+
+_PIXELS = 0xDA
+"""Second byte of the marker before a JPEG's pixels."""
+
 _WITHOUT_LENGTH = (0x00, 0x01, *range(0xD0, 0xDA), _MARK)
+"""Second bytes of markers without a segment."""
 
-_SCAN, _CHUNK = b"\xff\xda", 1 << 20
+_SCAN = bytes((_MARK, _PIXELS))
+
+_CHUNK = 1 << 20
+"""Bytes read at a time."""
 
 _JPEG = ("JPEG", "MPO")
 _TWICE = ("WEBP", "AVIF", "HEIF")

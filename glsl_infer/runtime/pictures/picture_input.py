@@ -108,16 +108,16 @@ class PictureInput:
             ImageError: the value is not a picture for this input; the message has its type and the accepted ones.
         """
         if isinstance(picture, TurnedPicture):
-            if not all(math.isfinite(number) for corner in picture.corners for number in corner):
+            if not all(math.isfinite(coordinate) for corner in picture.corners for coordinate in corner):
                 raise ImageError(f"a turned rectangle with the corners {picture.corners}; give finite numbers")
             self.check(picture.picture)
             return picture
         if isinstance(picture, (TexturePicture, DmaBuf)):
             if not (1 <= picture.width <= self._limit and 1 <= picture.height <= self._limit):
-                kind = "texture" if isinstance(picture, TexturePicture) else "dma-buf"
+                storage = "texture" if isinstance(picture, TexturePicture) else "dma-buf"
                 raise ImageError(
-                    f"a {kind} of {picture.width} x {picture.height}; this GPU has them from 1 x 1 to {self._limit} x "
-                    f"{self._limit}"
+                    f"a {storage} of {picture.width} x {picture.height}; this GPU has them from 1 x 1 to "
+                    f"{self._limit} x {self._limit}"
                 )
             return picture
         entry = self._entry
@@ -165,8 +165,8 @@ class PictureInput:
             places = self._fitted(full_image.shape[1], full_image.shape[0])
             source = places.source
             if max(source.width, source.height) <= self._limit:
-                part = full_image[source.top : source.top + source.height, source.left : source.left + source.width]
-                self._scale(self.resampler.upload(part, places), places, handles)
+                region = full_image[source.top : source.top + source.height, source.left : source.left + source.width]
+                self._scale(self.resampler.upload(region, places), places, handles)
                 return
             # It is too large for a texture.
             full_image = scaling.fit(_image(full_image), self._fit, entry.height, entry.width)

@@ -124,16 +124,18 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
             warnings.simplefilter("ignore")  # Pillow's, about damaged metadata and large pictures
             if isinstance(source, Image.Image):
                 return _to_srgb(source, full_image=full_image, alpha=alpha)
-            kind = not_a_file(source)
-            if kind:
-                raise ImageError(f"is {kind}, not an image; give an image file")
+            problem = not_a_file(source)
+            if problem:
+                raise ImageError(f"is {problem}, not an image; give an image file")
             check_metadata(source)
             with Image.open(Path(source)) as image:
                 if image.format == "EPS":  # Pillow would start Ghostscript
                     raise ImageError("PostScript is not supported; save it as PNG or JPEG")
                 if image.format not in _FORMATS:
                     raise ImageError(f"{image.format} images are not read; save it as PNG or JPEG")
-                if image.mode in ("I", "F") and any(";32" in word for tile in image.tile for word in _words(tile[3])):
+                if image.mode in ("I", "F") and any(
+                    ";32" in mode for tile in image.tile for mode in _raw_modes(tile[3])
+                ):
                     raise ImageError(_MORE_THAN_16)
                 fit_into_memory(image, full_image=full_image, least=least)
                 return _to_srgb(image, full_image=full_image, alpha=alpha)
@@ -161,9 +163,9 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
         raise ImageError(f"{label}: the image is damaged or cannot be read ({reason}); copy it again") from error
 
 
-def _words(arguments: object) -> list[str]:
+def _raw_modes(arguments: object) -> list[str]:
     """Return the pixel formats among the arguments of Pillow's decoder for a tile, for example 'I;32S'."""
-    return [word for word in (arguments if isinstance(arguments, tuple) else (arguments,)) if isinstance(word, str)]
+    return [mode for mode in (arguments if isinstance(arguments, tuple) else (arguments,)) if isinstance(mode, str)]
 
 
 def to_square(image: Image.Image, size: int) -> NDArray[np.uint8]:

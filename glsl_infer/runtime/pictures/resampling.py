@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 EXTERNAL = "#extension GL_OES_EGL_image_external : require\n#define SAMPLER highp samplerExternalOES\n"
 """Lines for shaders that read a GL_TEXTURE_EXTERNAL_OES; the precision of such a sampler is lowp by default."""
 
-COLOUR, GREY, ALPHA = "", "grey", "alpha"
-"""Kinds of reading a texel: its colour only; converted to grey; with its alpha."""
+COLOUR = ""
+"""Reading of a texel: its colour only."""
+
+GREY = "grey"
+"""Reading of a texel: its colour, converted to grey."""
+
+ALPHA = "alpha"
+"""Reading of a texel: its colour and its alpha."""
 
 _GREY_WEIGHTS = ", ".join(f"{weight / 65536:.9f}" for weight in (19595, 38470, 7471))
 
@@ -125,34 +131,34 @@ class Resampler(Closing):
         Raises:
             ShaderError: the driver refuses the shaders.
         """
-        gl, inner, source = self._gl, fitted.target, fitted.source
+        gl, scaled, source = self._gl, fitted.target, fitted.source
         uploaded = picture.texture == self._uploaded
-        self._prepare(source.width, source.height, inner.width)
+        self._prepare(source.width, source.height, scaled.width)
         gl.ActiveTexture(GL.GL_TEXTURE0)
         gl.ClearColor(0.0, 0.0, 0.0, 0.0)
-        plain = ALPHA if self._channels == 4 else COLOUR
+        without_conversion = ALPHA if self._channels == 4 else COLOUR
 
-        kind = GREY if self._channels == 1 and not uploaded else plain
-        locations = self._use(source.width, inner.width, picture.external, kind)
+        reading = GREY if self._channels == 1 and not uploaded else without_conversion
+        locations = self._use(source.width, scaled.width, picture.external, reading)
         gl.BindFramebuffer(FRAMEBUFFER, self._between_framebuffer)
-        gl.Viewport(0, 0, inner.width, source.height)
+        gl.Viewport(0, 0, scaled.width, source.height)
         gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         gl.BindTexture(TEXTURE_EXTERNAL if picture.external else TEXTURE_2D, picture.texture)
         self._set(locations, "source_texel", 1.0 / picture.width, 1.0 / picture.height)
         self._set(locations, "origin", *((0, 0) if uploaded else (source.left, source.top)))
         self._set(locations, "axis", 1, 0)
-        self._set(locations, "rectangle", inner.width, source.height)
+        self._set(locations, "rectangle", scaled.width, source.height)
         gl.DrawArrays(GL.GL_TRIANGLES, self._first_vertex, 6)
 
-        locations = self._use(source.height, inner.height, False, plain)
+        locations = self._use(source.height, scaled.height, False, without_conversion)
         gl.BindFramebuffer(FRAMEBUFFER, target.framebuffer)
-        self._clear(target, inner)
-        gl.Viewport(target.place.left + inner.left, target.place.top + inner.top, inner.width, inner.height)
+        self._clear(target, scaled)
+        gl.Viewport(target.place.left + scaled.left, target.place.top + scaled.top, scaled.width, scaled.height)
         gl.BindTexture(TEXTURE_2D, self._between)
-        self._set(locations, "source_texel", 1.0 / inner.width, 1.0 / source.height)
+        self._set(locations, "source_texel", 1.0 / scaled.width, 1.0 / source.height)
         self._set(locations, "origin", 0, 0)
         self._set(locations, "axis", 0, 1)
-        self._set(locations, "rectangle", inner.width, inner.height)
+        self._set(locations, "rectangle", scaled.width, scaled.height)
         gl.DrawArrays(GL.GL_TRIANGLES, self._first_vertex, 6)
 
     @cached_property
@@ -171,14 +177,14 @@ class Resampler(Closing):
         self._linked.clear()
         self._sizes, self._uploaded = (0, 0, 0), None
 
-    def _clear(self, target: Target, inner: Region) -> None:
+    def _clear(self, target: Target, scaled: Region) -> None:
         """Clear the texture: black in the unused region of the network's picture, its own clear colour elsewhere."""
         gl, region = self._gl, target.place
         gl.Viewport(0, 0, target.width, target.height)
         if any(target.clear):
             gl.ClearColor(*(byte / 255.0 for byte in target.clear))
         gl.Clear(GL.GL_COLOR_BUFFER_BIT)
-        if (inner.width, inner.height) == (region.width, region.height):
+        if (scaled.width, scaled.height) == (region.width, region.height):
             return
         gl.Enable(GL.GL_SCISSOR_TEST)
         gl.Scissor(region.left, region.top, region.width, region.height)
@@ -196,24 +202,24 @@ class Resampler(Closing):
         self._between = self._textures.texture(between, height)
         self._between_framebuffer = self._textures.framebuffer(self._between)
 
-    def _use(self, side: int, size: int, external: bool, kind: str) -> dict[str, int]:
+    def _use(self, side: int, size: int, external: bool, reading: str) -> dict[str, int]:
         """Use the program for an axis, compiled at its first use; return the locations of its uniforms."""
         taps = 0 if side < size else -(-side // size) + 1
-        key = (taps, external, kind)
+        key = (taps, external, reading)
         if key not in self._linked:
             text = template("enlarge.frag") if not taps else f"#define TAPS {taps}\n{template('area_average.frag')}"
             prelude = external_prelude(self._prelude) if external else self._prelude
             program = self._programs.program(
                 template("resample.vert").encode(),
-                prelude + (template("store.glsl") + READING[kind] + text).encode(),
+                prelude + (template("store.glsl") + READING[reading] + text).encode(),
                 ["position"],
                 "scaling of the image",
             )
             self._programs.drop_shaders()
             self._gl.UseProgram(program)
             self._gl.Uniform1i(self._gl.GetUniformLocation(program, b"source"), 0)
-            places = {name: self._gl.GetUniformLocation(program, name.encode()) for name in UNIFORMS}
-            self._linked[key] = program, places
+            new_locations = {name: self._gl.GetUniformLocation(program, name.encode()) for name in UNIFORMS}
+            self._linked[key] = program, new_locations
         program, locations = self._linked[key]
         self._gl.UseProgram(program)
         self._set(locations, "side", side)

@@ -21,7 +21,7 @@ Pixels = NDArray[np.uint8]
 _BAND = 1 << 20
 """Number of pixels averaged at a time."""
 
-_PLAIN = {1: "L", 3: "RGB", 4: "CMYK"}
+_MODES = {1: "L", 3: "RGB", 4: "CMYK"}
 """Pillow modes that scale each channel independently, by number of channels; RGBA would be multiplied with alpha."""
 
 
@@ -67,16 +67,16 @@ def fitted(fit: str, width: int, height: int, wanted_width: int, wanted_height: 
         return Fitted(_centred(width, height, width, _share(width, wanted_height, wanted_width, height)), target)
     if fit == LETTERBOX:
         if wider:
-            inner = wanted_width, _share(height, wanted_width, width, wanted_height)
+            size = wanted_width, _share(height, wanted_width, width, wanted_height)
         else:
-            inner = _share(width, wanted_height, height, wanted_width), wanted_height
-        return Fitted(source, _centred(wanted_width, wanted_height, *inner))
+            size = _share(width, wanted_height, height, wanted_width), wanted_height
+        return Fitted(source, _centred(wanted_width, wanted_height, *size))
     return Fitted(source, target)
 
 
-def _share(length: int, times: int, by: int, most: int) -> int:
-    """Return length * times / by, rounded half up, from 1 to ``most``."""
-    return min(most, max(1, (2 * length * times + by) // (2 * by)))
+def _share(length: int, numerator: int, denominator: int, limit: int) -> int:
+    """Return length * numerator / denominator, rounded half up, from 1 to ``limit``."""
+    return min(limit, max(1, (2 * length * numerator + denominator) // (2 * denominator)))
 
 
 def _centred(width: int, height: int, inner_width: int, inner_height: int) -> Region:
@@ -97,15 +97,15 @@ def fit(image: Image.Image, how: str, height: int, width: int) -> Pixels:
 
     def rows(begin: int, end: int) -> Pixels:
         right, top = source.left + source.width, source.top
-        part = np.asarray(image.crop((source.left, top + begin, right, top + end)), np.uint8)
-        return part.reshape(end - begin, source.width, -1)
+        pixels = np.asarray(image.crop((source.left, top + begin, right, top + end)), np.uint8)
+        return pixels.reshape(end - begin, source.width, -1)
 
-    inner = _scaled(rows, source, target.height, target.width)
+    scaled = _scaled(rows, source, target.height, target.width)
     if (target.height, target.width) == (height, width):
-        return inner
-    canvas = np.zeros((height, width, inner.shape[2]), np.uint8)
+        return scaled
+    canvas = np.zeros((height, width, scaled.shape[2]), np.uint8)
     canvas[..., 3:] = 255
-    canvas[target.top : target.top + target.height, target.left : target.left + target.width] = inner
+    canvas[target.top : target.top + target.height, target.left : target.left + target.width] = scaled
     return canvas
 
 
@@ -122,12 +122,11 @@ def area_average(pixels: Pixels, size: int) -> Pixels:
 
 def _scaled(rows: Callable[[int, int], Pixels], source: Region, height: int, width: int) -> Pixels:
     """Scale a region to ``height`` x ``width``; ``rows`` returns the rows of the region in a half-open interval."""
-    least = min(source.height, height), min(source.width, width)
-    pixels = _average(rows, source.height, source.width, *least)
-    if least == (height, width):
+    shrunk_height, shrunk_width = min(source.height, height), min(source.width, width)
+    pixels = _average(rows, source.height, source.width, shrunk_height, shrunk_width)
+    if (shrunk_height, shrunk_width) == (height, width):
         return pixels
-    mode = _PLAIN[pixels.shape[2]]
-    image = Image.frombytes(mode, (least[1], least[0]), pixels.tobytes())
+    image = Image.frombytes(_MODES[pixels.shape[2]], (shrunk_width, shrunk_height), pixels.tobytes())
     return np.asarray(image.resize((width, height), Image.Resampling.BILINEAR)).reshape(height, width, -1)
 
 
@@ -162,12 +161,12 @@ def _overlap_sums(values: NDArray[np.integer], side: int, size: int, windows: ra
     start = windows[0] * side // size
     out = np.empty((len(windows), *values.shape[1:]), np.int64)
     for position, index in enumerate(windows):
-        first, before = divmod(index * side - start * size, size)
-        last, after = divmod((index + 1) * side - start * size, size)
+        first, share_outside = divmod(index * side - start * size, size)
+        last, share_inside = divmod((index + 1) * side - start * size, size)
         # All of first .. last-1, minus the share of first before the window, plus the share of last inside it.
         window = values[first:last].sum(axis=0, dtype=np.int64) * size
-        window -= values[first].astype(np.int64) * before
-        if after:
-            window += values[last].astype(np.int64) * after
+        window -= values[first].astype(np.int64) * share_outside
+        if share_inside:
+            window += values[last].astype(np.int64) * share_inside
         out[position] = window
     return out

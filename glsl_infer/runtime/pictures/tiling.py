@@ -43,17 +43,18 @@ def spans(length: int, size: int, overlap: int, step: int = 1) -> list[Span]:
     Raises:
         InputError: ``overlap`` is negative, or leaves none of a tile between two others.
     """
-    most = (size - 1) // 2
-    if not 0 <= overlap <= most:
-        raise InputError(f"an overlap of {overlap} pixels; 0 to {most} are possible with tiles of {size}")
-    room = length - size
-    if room <= 0:
+    most_overlap = (size - 1) // 2
+    if not 0 <= overlap <= most_overlap:
+        raise InputError(f"an overlap of {overlap} pixels; 0 to {most_overlap} are possible with tiles of {size}")
+    if length <= size:
         return [Span(0, 0, length)]
-    room, most = -(-room // step), max(1, (size - 2 * overlap) // step)
-    steps = -(-room // most)
-    starts = [room * index // steps * step for index in range(steps + 1)]
-    cuts = [0, *((before + size + after) // 2 for before, after in zip(starts, starts[1:])), length]
-    return [Span(start, *cut) for start, *cut in zip(starts, cuts, cuts[1:])]
+    last_start = -(-(length - size) // step)  # in steps
+    most_distance = max(1, (size - 2 * overlap) // step)
+    distances = -(-last_start // most_distance)
+    starts = [last_start * index // distances * step for index in range(distances + 1)]
+    middles = ((start + size + next_start) // 2 for start, next_start in zip(starts, starts[1:]))
+    borders = [0, *middles, length]
+    return [Span(start, begin, end) for start, begin, end in zip(starts, borders, borders[1:])]
 
 
 def tiles(height: int, width: int, size: int, overlap: int, step: int = 1) -> list[Tile]:

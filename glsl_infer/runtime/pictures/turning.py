@@ -47,9 +47,10 @@ class Turner(Closing):
             ShaderError: the driver refuses the shader.
         """
         gl, region = self._gl, target.place
-        (x, y), *others = corners
+        (x, y), *ends = corners  # the ends of the two edges from the first corner
         across, down = (
-            ((to_x - x) / size, (to_y - y) / size) for (to_x, to_y), size in zip(others, (region.width, region.height))
+            ((end_x - x) / size, (end_y - y) / size)
+            for (end_x, end_y), size in zip(ends, (region.width, region.height))
         )
         locations = self._use(taps(across, down), picture.external)
         gl.BindFramebuffer(FRAMEBUFFER, target.framebuffer)
@@ -76,12 +77,12 @@ class Turner(Closing):
         self._programs.close()
         self._linked.clear()
 
-    def _use(self, number: int, external: bool) -> dict[str, int]:
+    def _use(self, tap_count: int, external: bool) -> dict[str, int]:
         """Use the program with this number of taps, compiled at its first use; return the locations of its uniforms."""
-        gl, key = self._gl, (number, external)
+        gl, key = self._gl, (tap_count, external)
         if key not in self._linked:
             prelude = external_prelude(self._prelude) if external else self._prelude
-            text = f"#define TAPS {number}\n{template('turned.frag')}"
+            text = f"#define TAPS {tap_count}\n{template('turned.frag')}"
             program = self._programs.program(
                 template("resample.vert").encode(),
                 prelude + (template("store.glsl") + READING[self._kind] + text).encode(),

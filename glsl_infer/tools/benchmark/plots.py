@@ -1,4 +1,7 @@
-"""Plots of a profile and of a sustained run, and figures of all plots. Matplotlib is imported only to draw one."""
+"""Plots of a profile and of a sustained run, and the figures for plots of other modules.
+
+Matplotlib is imported only to draw one.
+"""
 
 from __future__ import annotations
 

@@ -53,6 +53,7 @@ class _Lazy(Mapping[str, Any]):
         return self._make(name)
 
     def __or__(self, updates: Mapping[str, Any]) -> _Lazy:
+        """Return this mapping: it already has all rows, of which the suite joins two samples."""
         return self
 
     def __iter__(self) -> Iterator[str]:
@@ -74,15 +75,15 @@ def _read(path: Path) -> tuple[Graph, dict[str, Any]]:
     return Graph(name, tuple(Node(*node) for node in nodes), outputs), facts
 
 
-def _again(cached: Any) -> Any:
+def _through_a_file(bundle: Any) -> Any:
     """Return a bundle after writing it to a file and reading it."""
     import tempfile
 
     from glsl_infer import bundle as bundles
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "made.glslnn"
-        bundles.write(cached, path)
+        path = Path(folder) / "row.glslnn"
+        bundles.write(bundle, path)
         return bundles.read(path)
 
 
@@ -96,9 +97,9 @@ def _row(folder: Path, row: Any) -> Any:
     if row.without is not None:
         shape = (row.size, row.size, row.channels)
         pictures = [np.full(shape, value, np.uint8) for value in (0, 255)]
-        without = _again(models.bundle_of(_read(folder / f"{row.name}.without.graph")[0], pictures)[0])
+        without = _through_a_file(models.bundle_of(_read(folder / f"{row.name}.without.graph")[0], pictures)[0])
     softmax = models.ends_in_softmax(graph)
-    return exported.Exported(row, _again(bundle), without, calibrated, softmax, **facts)
+    return exported.Exported(row, _through_a_file(bundle), without, calibrated, softmax, **facts)
 
 
 def _model(folder: Path, name: str) -> Any:

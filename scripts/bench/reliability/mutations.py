@@ -120,15 +120,15 @@ def _bytes(rng: Random, data: bytes) -> bytes:
     changed = bytearray(data)
     for _ in range(rng.randint(1, 8)):
         at = rng.randint(0, len(changed))
-        choice = rng.randint(0, 4)
+        change = rng.choice(("overwrite", "insert", "delete", "repeat", "cut off"))
         piece = rng.randbytes(rng.randint(1, 16))
-        if choice == 0:
+        if change == "overwrite":
             changed[at : at + len(piece)] = piece
-        elif choice == 1:
+        elif change == "insert":
             changed[at:at] = piece
-        elif choice == 2:
+        elif change == "delete":
             del changed[at : at + rng.randint(1, 4096)]
-        elif choice == 3:
+        elif change == "repeat":
             changed[at:at] = changed[at : at + rng.randint(1, 4096)]
         else:
             del changed[at:]
@@ -140,14 +140,15 @@ def _zip(rng: Random, data: bytes) -> bytes:
     entries = list(unpacked(data).items())
     for _ in range(rng.randint(1, 3)):
         at = rng.randint(0, len(entries) - 1)
-        choice, name = rng.randint(0, 4), rng.choice(HOSTILE_NAMES)
-        if choice == 0 and len(entries) > 1:
+        change = rng.choice(("delete", "rename", "copy", "repeat", "bomb"))
+        name = rng.choice(HOSTILE_NAMES)
+        if change == "delete" and len(entries) > 1:
             del entries[at]
-        elif choice == 1:
+        elif change == "rename":
             entries[at] = (name, entries[at][1])
-        elif choice == 2:
+        elif change == "copy":
             entries.append((name, entries[at][1]))
-        elif choice == 3:
+        elif change == "repeat":
             entries.append(entries[at])
         else:
             entries.append(("weights/bomb.f32", bytes(rng.choice((0, 1 << 10, 8 << 20)))))
@@ -183,16 +184,17 @@ def _change(rng: Random, data: Any) -> None:
     """Change one to six values of JSON data, a non-empty object."""
     for _ in range(rng.randint(1, 6)):
         container, key = rng.choice(list(places(data)) or [({"": 0}, "")])
-        value, choice = container[key], rng.randint(0, 6)
-        if choice == 0:
+        value = container[key]
+        change = rng.choice(("delete", "add a key", "repeat", "step", "another value", "hostile", "hostile"))
+        if change == "delete":
             del container[key]
-        elif choice == 1 and isinstance(container, dict):
+        elif change == "add a key" and isinstance(container, dict):
             container["unknown"] = value
-        elif choice == 2 and isinstance(container, list):
+        elif change == "repeat" and isinstance(container, list):
             container.extend([value] * rng.choice((1, 2, 100)))
-        elif choice == 3 and isinstance(value, int):
+        elif change == "step" and isinstance(value, int):
             container[key] = value + rng.choice((-1, 1, 0.5))
-        elif choice <= 4:  # another value of the same type
+        elif change != "hostile":  # another value of the same type, also instead of a change that does not apply
             others = [c[k] for c, k in places(data) if isinstance(c[k], type(value)) and c is not value]
             container[key] = json.loads(json.dumps(rng.choice(others or [value])))
         else:
@@ -241,12 +243,13 @@ def _glsl(rng: Random, data: bytes) -> bytes:
     name = rng.choice(names)
     lines = members[name].decode().split("\n")
     for _ in range(rng.randint(1, 4)):
-        at, choice = rng.randint(0, len(lines) - 1), rng.randint(0, 4)
-        if choice == 0 and len(lines) > 1:
+        at = rng.randint(0, len(lines) - 1)
+        change = rng.choice(("delete", "replace", "copy", "hostile", "hostile"))
+        if change == "delete" and len(lines) > 1:
             del lines[at]
-        elif choice == 1:
+        elif change == "replace":
             lines[at] = lines[at].replace(*rng.choice((("0", "9"), ("2", "-1"), (".", ""), (";", ""))))
-        elif choice == 2:
+        elif change == "copy":
             lines.insert(at, rng.choice(members[rng.choice(names)].decode().split("\n")))
         else:
             lines.insert(at, rng.choice(HOSTILE_GLSL))
@@ -261,10 +264,10 @@ def _weights(rng: Random, data: bytes) -> bytes:
     members = unpacked(data)
     name = rng.choice(sorted(name for name in members if name.startswith("weights/")))
     changed = bytearray(members[name])
-    choice = rng.randint(0, 3)
-    if choice == 0:
+    change = rng.choice(("one value", "bytes", "some values", "some values"))
+    if change == "one value":
         changed[:] = struct.pack("<f", rng.choice(HOSTILE_FLOATS)) * (len(changed) // 4)
-    elif choice == 1:
+    elif change == "bytes":
         changed = bytearray(_bytes(rng, bytes(changed)))
     else:
         for _ in range(rng.randint(1, 8)):
@@ -294,25 +297,25 @@ def _container(rng: Random, data: bytes) -> bytes:
     other = packed([*unpacked(data).items()], rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
     changed = bytearray(rng.choice((data, other)))
     for _ in range(rng.randint(1, 2)):
-        choice = rng.randint(0, 6)
-        directory = changed.rfind(b"PK\1\2" if choice == 5 else b"PK\5\6")
+        change = rng.choice(("prepend", "append", "insert", "header", "name", "directory", "end"))
+        directory = changed.rfind(b"PK\1\2" if change == "directory" else b"PK\5\6")
         starts = [at for at in range(len(changed) - 4) if changed.startswith((b"PK\3\4", b"PK\1\2"), at)]
         at = rng.choice(starts or [0])
         junk = rng.choice((b"\0", b"PK\5\6", b"x" * 30, bytes(other), b"PK\3\4" + bytes(26)))
-        if choice == 0:
+        if change == "prepend":
             changed[:0] = junk
-        elif choice == 1:
+        elif change == "append":
             changed += junk
-        elif choice == 2:
+        elif change == "insert":
             changed[at:at] = junk
-        elif choice == 3:
+        elif change == "header":
             offset = at + rng.randint(4, 45)
             if offset < len(changed):
                 changed[offset] ^= 1 << rng.randint(0, 7)
-        elif choice == 4:
+        elif change == "name":
             name = at + rng.randint(30, 60)
             changed[name : name + 1] = rng.choice((b"x", b"", b"\0", b"\xc3\xa9"))
-        elif choice == 5:
+        elif change == "directory":
             offset = directory + rng.randint(4, 45)
             if 0 <= offset < len(changed):
                 changed[offset] ^= 1 << rng.randint(0, 7)

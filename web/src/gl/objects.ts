@@ -13,7 +13,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
   const ends: (() => void)[] = [];
 
   function keep<T>(handle: T | null, what: string, end: (handle: T) => void): T {
-    if (!handle) throw new GlError(`the browser makes no ${what}`);
+    if (!handle) throw new GlError(`WebGL cannot create a ${what}`);
     ends.push(() => end(handle));
     return handle;
   }

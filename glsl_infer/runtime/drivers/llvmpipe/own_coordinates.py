@@ -63,26 +63,26 @@ def _with_own(text: str, passes: Sequence[Pass], textures: Mapping[str, Texture]
         return text
     numbers = iter(range(len(fetches)))
 
-    def own(fetch: re.Match[str]) -> str:
+    def with_own_coordinate(fetch: re.Match[str]) -> str:
         varying, second = divmod(next(numbers), 2)
         x, y = "zw" if second else "xy"
         return f"{fetch[1]}coord{varying}.{x}{fetch[4]}coord{varying}.{y}{fetch[7]}"
 
-    return _FETCH.sub(own, text)
+    return _FETCH.sub(with_own_coordinate, text)
 
 
 def _same(entry: Pass, textures: Mapping[str, Texture], fetches: list[tuple[int, int]]) -> bool:
     """Return whether fetch n of a pass, at the x of one source and the y of another, is at those of source n."""
     sizes = [textures[entry.textures[source.unit]] for source in entry.sources]
-    for own, (x, y) in enumerate(fetches):
+    for index, (x, y) in enumerate(fetches):
         if max(x, y) >= len(entry.sources):
             return False
-        source, along_x, along_y = entry.sources[own], entry.sources[x], entry.sources[y]
-        if (source.stride_x, sizes[own].width) != (along_x.stride_x, sizes[x].width):
+        source, along_x, along_y = entry.sources[index], entry.sources[x], entry.sources[y]
+        if (source.stride_x, sizes[index].width) != (along_x.stride_x, sizes[x].width):
             return False
-        if (source.stride_y, sizes[own].height) != (along_y.stride_y, sizes[y].height):
+        if (source.stride_y, sizes[index].height) != (along_y.stride_y, sizes[y].height):
             return False
         for quad in entry.quads:
-            if quad.origins[own] != (quad.origins[x][0], quad.origins[y][1]):
+            if quad.origins[index] != (quad.origins[x][0], quad.origins[y][1]):
                 return False
     return True

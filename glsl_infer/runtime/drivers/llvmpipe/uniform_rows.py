@@ -70,16 +70,16 @@ def with_rows(bundle: Bundle, largest: int) -> Rows:
     if not slices:
         return Rows(bundle, None)
     values = np.zeros((len(slices), 4 * width), np.float32)
-    for row, part in zip(values, slices):
-        row[: part.count] = np.frombuffer(members[part.member], "<f4")[part.offset : part.offset + part.count]
+    for row, array in zip(values, slices):
+        row[: array.count] = np.frombuffer(members[array.member], "<f4")[array.offset : array.offset + array.count]
     programs = []
     for program in manifest.programs:
         names = arrays[program.name]
         text = bundle.members[program.fragment].decode("utf-8")
         members[program.fragment] = rewritten(text, names, width).encode("utf-8")
-        others = {name: count for name, count in program.uniforms.items() if name not in names}
-        programs.append(replace(program, uniforms={**others, **{_row(name): 1 for name in names}}))
-    middles = {part: ((index + 0.5) / len(slices),) for index, part in enumerate(slices)}
+        kept_uniforms = {name: count for name, count in program.uniforms.items() if name not in names}
+        programs.append(replace(program, uniforms={**kept_uniforms, **{_row(name): 1 for name in names}}))
+    middles = {array: ((index + 0.5) / len(slices),) for index, array in enumerate(slices)}
     passes = tuple(_with_coordinates(entry, arrays[entry.program], middles) for entry in manifest.passes)
     changed = replace(manifest, programs=tuple(programs), passes=passes)
     return Rows(replace(bundle, manifest=changed, members=members), values.reshape(len(slices), width, 4))
@@ -103,7 +103,7 @@ def rewritten(text: str, names: Sequence[str], width: int) -> str:
         ]
         before, after = re.split(_DECLARATION.format(name), text)
         # Macros above the declaration can read the array, because they are used after it.
-        before, after = (re.sub(_READ.format(name), rf"{_at(name)}(\1)", part) for part in (before, after))
+        before, after = (re.sub(_READ.format(name), rf"{_at(name)}(\1)", source) for source in (before, after))
         text = before + "\n".join(reader) + after
     return text
 
@@ -133,13 +133,13 @@ def _that_fit(bundle: Bundle, largest: int) -> tuple[dict[str, list[str]], list[
     lengths = {program.name: program.uniforms for program in bundle.manifest.programs}
     widths = {lengths[program][name] // 4 for program, names in arrays.items() for name in names}
     for width in sorted(widths, reverse=True):
-        short = {
+        fitting_arrays = {
             program: [name for name in names if lengths[program][name] <= 4 * width]
             for program, names in arrays.items()
         }
-        rows = list(dict.fromkeys(_slices(bundle.manifest.passes, short)))
+        rows = list(dict.fromkeys(_slices(bundle.manifest.passes, fitting_arrays)))
         if max(width, len(rows)) <= largest and 16 * width * len(rows) <= MOST_BYTES:
-            return short, rows, width
+            return fitting_arrays, rows, width
     return arrays, [], 0
 
 
@@ -147,8 +147,8 @@ def _only_read(text: str, name: str) -> bool:
     """Return whether a shader declares an array of vec4 and only reads elements, without using this module's names."""
     code = re.sub(r"//[^\n]*", "", text)
     mentions, reads = re.findall(rf"\b{name}\b", code), re.findall(_READ.format(name), code)
-    ours = re.search(rf"\b({SAMPLER}|{_row(name)}|{_at(name)})\b", code)
-    return len(re.findall(_DECLARATION.format(name), text)) == 1 and len(mentions) == len(reads) and ours is None
+    conflict = re.search(rf"\b({SAMPLER}|{_row(name)}|{_at(name)})\b", code)
+    return len(re.findall(_DECLARATION.format(name), text)) == 1 and len(mentions) == len(reads) and conflict is None
 
 
 def _slices(passes: Iterable[Pass], arrays: Mapping[str, Sequence[str]]) -> Iterable[Slice]:

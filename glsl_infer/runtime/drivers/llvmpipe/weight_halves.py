@@ -47,12 +47,12 @@ def with_spare_rows(bundle: Bundle, largest: int) -> Bundle:
     halved = _read_by(bundle, _readers(bundle))
     textures = []
     for texture in manifest.textures:
-        spare = 2 if texture.height == 2 else 1  # rows per half: a total of 4 would be a power of two again
-        height = texture.height + 2 * spare
+        spare_rows = 2 if texture.height == 2 else 1  # per half: a total of 4 would be a power of two again
+        height = texture.height + 2 * spare_rows
         change = texture.name in halved and _power_of_two(texture.height) and height <= largest
         if change and texture.member is not None:
             name = f"{texture.member}+"  # members of a file never have such a name
-            members[name] = _spaced(members[texture.member], bytes(4 * texture.width * spare))
+            members[name] = _spaced(members[texture.member], bytes(4 * texture.width * spare_rows))
             textures.append(replace(texture, height=height, member=name))
         else:
             textures.append(texture)
@@ -91,11 +91,11 @@ def _read_by(bundle: Bundle, programs: Set[str]) -> set[str]:
         for program in bundle.manifest.programs
         if program.name in programs
     }
-    read, otherwise = set[str](), set[str]()
+    weights, others = set[str](), set[str]()
     for entry in bundle.manifest.passes:
         for unit, name in enumerate(entry.textures):
-            (read if units.get(entry.program) == unit else otherwise).add(name)
-    return read - otherwise
+            (weights if units.get(entry.program) == unit else others).add(name)
+    return weights - others
 
 
 def _power_of_two(number: int) -> bool:
