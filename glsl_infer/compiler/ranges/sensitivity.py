@@ -323,10 +323,10 @@ class _Search:
         self._share -= sum(self._shares[member] for member in layers)
 
     def _store_all(self) -> bool:
-        """Store all layers in 16 bits, if a frame takes at most ``FAR_COST`` times as long.
+        """Store the remaining layers in 16 bits together, if the time of a frame grows at most to ``FAR_COST``.
 
-        Work and draws of a layer differ in what they cost, and layers whose inputs have different bits take additional
-        draws. So all layers together can be affordable when one more of them is not.
+        Instructions and draws have different costs, and layers whose inputs have different bits take additional draws.
+        So all remaining layers together can be affordable when a single one is not.
 
         Returns:
             Whether layers were stored, and a frame does not take longer than before.
