@@ -106,7 +106,9 @@ def _spent(spent: Spent) -> str:
     aims = [f"at most {100.0 * spent.tolerance:.2g} %"] if spent.tolerance is not None else []
     aims += [f"at most {spent.budget:g} ms"] if spent.budget is not None else []
     missed = spent.tolerance is not None and spent.error > spent.tolerance
-    limit = f" within {100.0 * spent.share:.0f} % more work" if missed and spent.share is not None else ""
+    # For outputs with too large an error, the search goes on beyond its usual limit.
+    limited = missed and spent.share is not None and (spent.times or 0.0) <= 1.0 + spent.share
+    limit = f" within {100.0 * (spent.share or 0.0):.0f} % more work" if limited else ""
     before, after = (f"{100.0 * error:.2g} %" for error in (spent.before, spent.error))
     error = f"falls from {before} to {after}" if sixteen_bit else f"is {after}"
     price = f", for {cost:.2g} ms more on a Pi Zero W" if sixteen_bit else ""

@@ -304,3 +304,13 @@ def test_info_prints_the_driver_of_the_chosen_context(capsys: Capture, monkeypat
         assert [" ".join(line.split()) for line in lines].count(words) == 2
     assert main(["info", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == DRIVER
+
+
+@pytest.mark.parametrize(("times", "limited"), [(None, True), (1.1, True), (1.9, False)])
+def test_the_usual_limit_of_work_is_named_unless_the_search_went_beyond(times: float | None, limited: bool) -> None:
+    spent = Spent((Sensitivity("conv", 0.1, 1.0, 16),), 0.1, 0.05, 0.01, None, 0.125, times)
+    lines = summary(
+        replace(report(), spent=spent), Path("m.glslnn"), command="glsl-infer run m.glslnn IMAGE", advice=""
+    )
+    (line,) = (line for line in lines if line.startswith("precision:"))
+    assert "not reached" in line and ("within 12 % more work" in line) == limited
