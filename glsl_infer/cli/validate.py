@@ -73,6 +73,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Write a page with the error of each layer.",
     )
     arguments.accept(parser, "--out", "--report")
+    _add_limits(parser)
+    arguments.group(parser, "Report").add_argument(
+        "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
+    )
+    model_options.add(
+        parser, "--input-range", "--input-shape", "--constant", input_range="as exported; other values are refused"
+    )
+    arguments.add_context(parser)
+    arguments.add_json(parser, "Print everything as JSON.")
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
     # Every comparison with NaN is false: each check would pass.
     threshold = arguments.number(float, "a number", lambda value: not math.isnan(value))
     limits = arguments.group(parser, "Limits (beyond one of them, the exit code is 1)")
@@ -108,14 +120,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=arguments.SHARE,
         help="The lowest cosine similarity of every layer (default: not checked).",
     )
-    arguments.group(parser, "Report").add_argument(
-        "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
-    )
-    model_options.add(
-        parser, "--input-range", "--input-shape", "--constant", input_range="as exported; other values are refused"
-    )
-    arguments.add_context(parser)
-    arguments.add_json(parser, "Print everything as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -99,7 +99,7 @@ def driver(machine: Machine) -> Finding:
     contexts = driver.get("contexts", {})
     figures = {key: driver.get(key) for key in ("context", "vendor", "renderer", "version")}
     figures["contexts"] = {
-        interface: entry.get("renderer") or entry.get("reason") for interface, entry in contexts.items()
+        interface: context.get("renderer") or context.get("reason") for interface, context in contexts.items()
     }
     if "failed" in driver:
         is_crash = "signal" in driver["failed"]
@@ -107,12 +107,12 @@ def driver(machine: Machine) -> Finding:
         return problem(f"the process that looks for it: {driver['failed']}", figures, fix)
     if driver.get("context") is None:
         failed = {
-            interface: entry
-            for interface, entry in contexts.items()
+            interface: context
+            for interface, context in contexts.items()
             if machine.context in ("auto", interface) and interface != "glfw"
         }
         failed = failed or contexts
-        reasons = dict.fromkeys(entry["reason"] for entry in failed.values())
+        reasons = dict.fromkeys(context["reason"] for context in failed.values())
         fixes = dict.fromkeys(map(_advice, failed.values()))
         fixes.pop("", None)
         return problem(f"no OpenGL ES 2.0 context: {'; '.join(reasons)}", figures, *fixes)
@@ -121,7 +121,9 @@ def driver(machine: Machine) -> Finding:
     if not is_software(renderer):
         return ok(words, figures)
     hardware = [
-        interface for interface, entry in contexts.items() if entry.get("works") and not is_software(entry["renderer"])
+        interface
+        for interface, context in contexts.items()
+        if context.get("works") and not is_software(context["renderer"])
     ]
     causes = _why_software(machine)
     if machine.is_raspberry_pi:

@@ -58,7 +58,7 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
     return {
         "file": {"path": None if path is None else str(path), "bytes": None if path is None else path.stat().st_size},
         "model": manifest.name,
-        "inputs": [_fields(entry, "name", "kind", "shape", "fit") for entry in manifest.inputs],
+        "inputs": [_fields(model_input, "name", "kind", "shape", "fit") for model_input in manifest.inputs],
         "outputs": [
             {
                 **_fields(output, "name", "purpose", "shape"),
@@ -96,15 +96,15 @@ def _of_part(bundle: Bundle) -> dict[str, Any]:
         "layers": layers,
         "passes": [
             {
-                **_fields(entry, "layer", "program", "target", "clear", "textures"),
-                "quads": len(entry.quads),
-                "pixels": entry.pixels,
+                **_fields(draw, "layer", "program", "target", "clear", "textures"),
+                "quads": len(draw.quads),
+                "pixels": draw.pixels,
             }
-            for entry in manifest.passes
+            for draw in manifest.passes
         ],
         "textures": [
-            {**_fields(entry, "name", "kind", "width", "height"), "bytes": 4 * entry.width * entry.height}
-            for entry in manifest.textures
+            {**_fields(texture, "name", "kind", "width", "height"), "bytes": 4 * texture.width * texture.height}
+            for texture in manifest.textures
         ],
     }
 
@@ -130,10 +130,10 @@ def _layers(bundle: Bundle) -> list[dict[str, Any]]:
     passes: Counter[str] = Counter()
     programs: defaultdict[str, set[str]] = defaultdict(set)
     pixels: Counter[str] = Counter()
-    for entry in bundle.manifest.passes:
-        passes[entry.layer] += 1
-        programs[entry.layer].add(entry.program)
-        pixels[entry.layer] += entry.pixels
+    for draw in bundle.manifest.passes:
+        passes[draw.layer] += 1
+        programs[draw.layer].add(draw.program)
+        pixels[draw.layer] += draw.pixels
 
     def described(layer: Layer) -> dict[str, Any]:
         return {
@@ -160,9 +160,9 @@ def _finite(value: float | None) -> float | None:
 
 def _memory(bundle: Bundle) -> dict[str, int]:
     kinds = Counter({"input": 0, "target": 0, "constant": 0})
-    for entry in bundle.manifest.textures:
-        kinds[entry.kind] += 4 * entry.width * entry.height
-    drawn = {entry.layer for entry in bundle.manifest.passes}  # the others only rename outputs of these
+    for texture in bundle.manifest.textures:
+        kinds[texture.kind] += 4 * texture.width * texture.height
+    drawn = {draw.layer for draw in bundle.manifest.passes}  # the others only rename outputs of these
     outputs = sum(tile_bytes(value) for name, value in bundle.values.items() if name in drawn)
     return {**kinds, "total": sum(kinds.values()), "outputs_of_all_layers": outputs}
 

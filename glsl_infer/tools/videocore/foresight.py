@@ -117,32 +117,32 @@ def foresee(bundle: Bundle, shaders: Mapping[str, Shader]) -> Foresight:
     board = BOARDS[0]
     each = costs(board)
     layers = {layer.name: layer for layer in bundle.network.layers}
-    fragments = {entry.name: entry.fragment for entry in bundle.manifest.programs}
+    fragments = {program.name: program.fragment for program in bundle.manifest.programs}
     cached: dict[tuple[str, str], float] = {}
     computing: dict[str, float] = defaultdict(float)
     passes: dict[str, list[Pass]] = defaultdict(list)
     known_ms, unknown_ms = 0.0, 0.0
-    for entry in bundle.manifest.passes:
-        key = entry.layer, entry.program
+    for draw in bundle.manifest.passes:
+        key = draw.layer, draw.program
         if key not in cached:
-            shader = shaders.get(entry.program)
-            text = bundle.members[fragments[entry.program]].decode("ascii")
-            cached[key] = _foreseen(bundle, layers[entry.layer], text) if shader is None else float(shader.executed)
-        groups = groups_of(entry)
+            shader = shaders.get(draw.program)
+            text = bundle.members[fragments[draw.program]].decode("ascii")
+            cached[key] = _foreseen(bundle, layers[draw.layer], text) if shader is None else float(shader.executed)
+        groups = groups_of(draw)
         milliseconds = 1e3 * cached[key] * groups * CYCLES / QPUS / board.clock
-        computing[entry.layer] += milliseconds
-        if entry.program in shaders:
+        computing[draw.layer] += milliseconds
+        if draw.program in shaders:
             known_ms += milliseconds
         else:
             unknown_ms += milliseconds
-        passes[entry.layer].append(entry)
+        passes[draw.layer].append(draw)
     rows = tuple(
         LayerTime(
             name,
             layers[name].op,
-            computing[name] + len(drawn) * each.draw + len({entry.target for entry in drawn}) * each.job,
+            computing[name] + len(drawn) * each.draw + len({draw.target for draw in drawn}) * each.job,
             len(drawn),
-            len({entry.program for entry in drawn}),
+            len({draw.program for draw in drawn}),
         )
         for name, drawn in passes.items()
     )

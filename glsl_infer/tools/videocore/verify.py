@@ -103,7 +103,7 @@ def measured(bundle: Bundle, seconds: float, *, prefix: Path | None = None) -> t
         prefix: the driver's folder, see ``driver.find``.
     """
     users: dict[str, list[str]] = defaultdict(list)
-    for layer, program in dict.fromkeys((entry.layer, entry.program) for entry in bundle.manifest.passes):
+    for layer, program in dict.fromkeys((draw.layer, draw.program) for draw in bundle.manifest.passes):
         users[layer].append(program)
     try:
         driver = drivers.find(prefix)
@@ -118,7 +118,7 @@ def measured(bundle: Bundle, seconds: float, *, prefix: Path | None = None) -> t
 
 def _ordered(bundle: Bundle, users: Mapping[str, Sequence[str]]) -> list[str]:
     """Return all programs: first the longest of each layer, then the second of each, and so on."""
-    lengths = {entry.name: len(bundle.members[entry.fragment]) for entry in bundle.manifest.programs}
+    lengths = {program.name: len(bundle.members[program.fragment]) for program in bundle.manifest.programs}
     ranks: dict[str, tuple[int, int]] = {}
     for programs in users.values():
         for rank, name in enumerate(sorted(programs, key=lambda name: -lengths[name])):
@@ -128,7 +128,7 @@ def _ordered(bundle: Bundle, users: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _compiled(bundle: Bundle, names: Sequence[str], driver: Driver, seconds: float) -> tuple[Measured, str]:
     """Return the driver's statistics of programs compiled in this order, and the reason if it failed to run."""
-    entries = {entry.name: entry for entry in bundle.manifest.programs}
+    entries = {program.name: program for program in bundle.manifest.programs}
     text = {name: data.decode("ascii") for name, data in bundle.members.items() if name.startswith("shaders/")}
     most = max((entry.varyings for entry in entries.values()), default=0)
     common = {
@@ -186,9 +186,9 @@ def _started(job: Path, driver: Driver, *, disassembly: bool) -> subprocess.Pope
 def _checks(bundle: Bundle, users: Mapping[str, Sequence[str]], measured: Measured) -> tuple[LayerCheck, ...]:
     checks = []
     work: dict[str, int] = defaultdict(int)
-    for entry in bundle.manifest.passes:
-        if entry.program in measured.programs:
-            work[entry.layer] += measured.programs[entry.program].executed * entry.pixels
+    for draw in bundle.manifest.passes:
+        if draw.program in measured.programs:
+            work[draw.layer] += measured.programs[draw.program].executed * draw.pixels
     frame = sum(work.values())
     for layer, programs in users.items():
         shaders = [measured.programs[name] for name in programs if name in measured.programs]
