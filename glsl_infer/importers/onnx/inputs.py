@@ -111,7 +111,7 @@ def input_view(
     builder.add([node])
     builder.rows[node_name] = LayerStatus(node_name, "input", node_shape, SHADER, (node.op,))
     view = fresh(node_name, shape, order)
-    cut = view.cut(node_shape)
+    cut = view.split_at(node_shape)
     return view if cut is None else cut[0]
 
 

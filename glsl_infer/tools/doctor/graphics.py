@@ -97,7 +97,7 @@ def driver(machine: Machine) -> Finding:
     """Report the OpenGL driver, and the reason if it is not the GPU's."""
     driver = machine.driver
     contexts = driver.get("contexts", {})
-    figures = {key: driver.get(key) for key in ("context", "vendor", "renderer", "version")}
+    figures: dict[str, Any] = {key: driver.get(key) for key in ("context", "vendor", "renderer", "version")}
     figures["contexts"] = {
         interface: context.get("renderer") or context.get("reason") for interface, context in contexts.items()
     }
@@ -106,20 +106,31 @@ def driver(machine: Machine) -> Finding:
         fix = apt_install(machine, f"--reinstall {MESA}") if is_crash else "glsl-infer info --debug    # the reason"
         return problem(f"the process that looks for it: {driver['failed']}", figures, fix)
     if driver.get("context") is None:
-        failed = {
-            interface: context
-            for interface, context in contexts.items()
-            if machine.context in ("auto", interface) and interface != "glfw"
-        }
-        failed = failed or contexts
-        reasons = dict.fromkeys(context["reason"] for context in failed.values())
-        fixes = dict.fromkeys(map(_advice, failed.values()))
-        fixes.pop("", None)
-        return problem(f"no OpenGL ES 2.0 context: {'; '.join(reasons)}", figures, *fixes)
+        return _no_context(machine, contexts, figures)
     renderer = str(driver["renderer"])
     words = f"{renderer}, {driver['version']} ({contexts.get(driver['context'], {}).get('how', driver['context'])})"
     if not is_software(renderer):
         return ok(words, figures)
+    return _software(machine, words, figures)
+
+
+def _no_context(machine: Machine, contexts: Mapping[str, Any], figures: Mapping[str, Any]) -> Finding:
+    """Return the reasons why no context can be created, and their fixes."""
+    tried = [
+        context
+        for interface, context in contexts.items()
+        if machine.context in ("auto", interface) and interface != "glfw"
+    ]
+    failures = tried or list(contexts.values())
+    reasons = dict.fromkeys(failure["reason"] for failure in failures)
+    fixes = dict.fromkeys(map(_advice, failures))
+    fixes.pop("", None)
+    return problem(f"no OpenGL ES 2.0 context: {'; '.join(reasons)}", figures, *fixes)
+
+
+def _software(machine: Machine, words: str, figures: Mapping[str, Any]) -> Finding:
+    """Report a driver that draws on the CPU, described by ``words``: a problem if the board or machine has a GPU."""
+    contexts = machine.driver.get("contexts", {})
     hardware = [
         interface
         for interface, context in contexts.items()
