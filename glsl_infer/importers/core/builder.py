@@ -116,10 +116,10 @@ class GraphBuilder:
         if len(known_outputs) < len(nodes) or not complete:  # the nodes before an unknown tensor can still be inspected
             kept_nodes = self.nodes
             read = {read for node in kept_nodes for read in node.inputs} | {
-                each for out in outputs for each in out.layers
+                layer for out in outputs for layer in out.layers
             }
             loose = [node.name for node in kept_nodes if node.name not in read | self.guessed]
-            outputs += [GraphOutput(f"before:{each}", (each,), (), VALUES) for each in loose]
+            outputs += [GraphOutput(f"before:{layer}", (layer,), (), VALUES) for layer in loose]
         graph = None
         try:
             graph = fused(Graph(name, kept_nodes, outputs)) if outputs else None

@@ -87,9 +87,9 @@ def _largest(chain: Chain, window: Window) -> None:
             continue
 
         def moved(name: str, begin: int, length: int, stride: int, axis: int = axis) -> str:
-            at, lengths, steps = [0, 0], list(sides), [1, 1]
-            at[axis], lengths[axis], steps[axis] = begin, length, stride
-            attrs: dict[str, Any] = {"begin": tuple(at), "size": tuple(lengths), "strides": tuple(steps)}
+            starts, lengths, steps = [0, 0], list(sides), [1, 1]
+            starts[axis], lengths[axis], steps[axis] = begin, length, stride
+            attrs: dict[str, Any] = {"begin": tuple(starts), "size": tuple(lengths), "strides": tuple(steps)}
             return chain.emit("spatial_slice", name, part="tap", **attrs)
 
         count = (sides[axis] - (size - 1) * apart - 1) // step + 1

@@ -145,10 +145,10 @@ def _mean_x(neighbours: Sequence[_Cell], otherwise: float) -> float:
 
 def _spread(row: Sequence[_Cell], targets: Iterable[float]) -> None:
     """Position a row's cells in their order, as near to the desired x as their widths allow (least squares)."""
-    offsets, at = [], 0.0
+    offsets, centre = [], 0.0
     for left, cell in zip([None, *row], row):
-        at += 0.0 if left is None else (left.width + cell.width) / 2 + APART
-        offsets.append(at)
+        centre += 0.0 if left is None else (left.width + cell.width) / 2 + APART
+        offsets.append(centre)
     blocks: list[tuple[float, float, int]] = []  # mean, weight, cells; touching neighbours are one block
     for cell, x, offset in zip(row, targets, offsets):
         mean, weight, count = x - offset, cell.weight, 1
