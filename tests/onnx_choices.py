@@ -154,8 +154,8 @@ def summed(axis: int, **attributes: Any) -> Build:
 def one_hot_from_end(file: File, x: str) -> str:
     """Add a one-hot of indices from -5 to 5, some of which are outside of the 4 classes."""
     rows = file.reshape(x, (1, 192))
-    whole = file.op("Cast", [file.op("Mul", [rows, file.constant(2.0)], (1, 192))], (1, 192), to=WHOLE)
-    return file.op("OneHot", [whole, file.constant([4], "int64"), file.constant([0.0, 1.0])], (1, 4, 192), axis=1)
+    indices = file.op("Cast", [file.op("Mul", [rows, file.constant(2.0)], (1, 192))], (1, 192), to=WHOLE)
+    return file.op("OneHot", [indices, file.constant([4], "int64"), file.constant([0.0, 1.0])], (1, 4, 192), axis=1)
 
 
 def of_affine_grid(corners: int) -> Build:

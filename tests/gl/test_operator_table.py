@@ -172,7 +172,7 @@ def python(folder: Path) -> list[str]:
 
 
 @pytest.mark.drivers("all")
-@pytest.mark.parametrize("entry", INDEX["sound"] + INDEX["parts"], ids=lambda entry: entry["file"])
-def test_conformance_bundles_compute_the_expected_outputs(context: Context, entry: dict[str, Any]) -> None:
-    with Session(FOLDER / entry["file"], context=context, selfcheck=True) as session:
-        check_outputs(entry, session.run(inputs_of(entry)))
+@pytest.mark.parametrize("case", INDEX["sound"] + INDEX["parts"], ids=lambda case: case["file"])
+def test_conformance_bundles_compute_the_expected_outputs(context: Context, case: dict[str, Any]) -> None:
+    with Session(FOLDER / case["file"], context=context, selfcheck=True) as session:
+        check_outputs(case, session.run(inputs_of(case)))

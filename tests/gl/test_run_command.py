@@ -61,11 +61,11 @@ def test_the_image_file_equals_the_session_output(
 ) -> None:
     run(image_models.written(bundle, tmp_path), picture, "-o", tmp_path / "out.png")
     with Session(bundle) as session:
-        numbers = session.run(preprocess.load(picture, SIZE))
-    expected = images.to_picture(numbers, bundle)
+        values = session.run(preprocess.load(picture, SIZE))
+    expected = images.to_picture(values, bundle)
     np.testing.assert_array_equal(pixels(tmp_path / "out.png"), expected)
     assert len(np.unique(expected)) > 10
-    assert capsys.readouterr() == (f"{tmp_path / 'out.png'}: {'x'.join(map(str, numbers.shape))}\n", "")
+    assert capsys.readouterr() == (f"{tmp_path / 'out.png'}: {'x'.join(map(str, values.shape))}\n", "")
 
 
 def test_numbers_as_an_array(picture: Path, tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ def test_numbers_as_an_array(picture: Path, tmp_path: Path) -> None:
     run(image_models.written(bundle, tmp_path), picture, "-o", tmp_path / "out.npy")
     with Session(bundle) as session:
         expected = session.run(preprocess.load(picture, SIZE))
-    written = np.load(tmp_path / "out.npy")
-    assert written.dtype == np.float32
-    np.testing.assert_array_equal(written, expected)
+    array = np.load(tmp_path / "out.npy")
+    assert array.dtype == np.float32
+    np.testing.assert_array_equal(array, expected)
 
 
 def test_json_of_an_image(picture: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -120,14 +120,14 @@ def test_run_whole_equals_the_command(picture: Path, tmp_path: Path) -> None:
     bundle = image_models.filtered()
     run(image_models.written(bundle, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.png")
     run(image_models.written(bundle, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.npy")
-    seen = []
+    tile_counts = []
     with Session(bundle) as session:
         result = images.run_whole(
-            session, picture, overlap=3, watch=lambda tiles, message: seen.append((len(tiles), message)) or tiles
+            session, picture, overlap=3, watch=lambda tiles, message: tile_counts.append((len(tiles), message)) or tiles
         )
     np.testing.assert_array_equal(pixels(tmp_path / "out.png"), result)
     np.testing.assert_array_equal(images.to_picture(np.load(tmp_path / "out.npy"), bundle), result)
-    assert seen == [(5 * 6, "tiles")]
+    assert tile_counts == [(5 * 6, "tiles")]
 
 
 # Vectors -------------------------------------------------------------------------------------------
@@ -379,10 +379,10 @@ def given_files(folder: Path, name: str) -> tuple[list[str], dict[str, Any]]:
 def test_json_has_every_output(several: Path, tmp_path: Path) -> None:
     arguments, inputs = given_files(tmp_path, "several")
     run(several, *arguments, "-o", tmp_path / "out.json")
-    written = json.loads((tmp_path / "out.json").read_text())
+    report = json.loads((tmp_path / "out.json").read_text())
     for name, array in expected(several, inputs).items():
-        assert written[name]["shape"] == list(array.shape)
-        np.testing.assert_array_equal(np.array(written[name]["numbers"], np.float32), array)
+        assert report[name]["shape"] == list(array.shape)
+        np.testing.assert_array_equal(np.array(report[name]["numbers"], np.float32), array)
 
 
 def test_the_only_mask_becomes_a_picture(several: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -79,9 +79,9 @@ def test_changed_numbers(seed: int, tmp_path: Path) -> None:
                 node.op_type = other.op_type
             elif kind == 2:
                 for attribute in node.attribute:
-                    numbers = attribute.ints if attribute.ints else []
-                    for index in range(len(numbers)):
-                        numbers[index] = int(rng.choice([-1, 0, 1, 7, 2**31, -(2**63)]))
+                    values = attribute.ints if attribute.ints else []
+                    for index in range(len(values)):
+                        values[index] = int(rng.choice([-1, 0, 1, 7, 2**31, -(2**63)]))
             else:
                 tensor = model.graph.initializer[int(rng.integers(len(model.graph.initializer)))]
                 for index in range(len(tensor.dims)):

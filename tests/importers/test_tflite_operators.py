@@ -24,9 +24,9 @@ def unary(kind: str, options: dict | None = None) -> Build:
 
 def with_constant(kind: str, values: object, *, first: bool = False, name: str = "") -> Build:
     def build(file: File, x: int) -> int:
-        both = [file.constant(values), x] if first else [x, file.constant(values)]
+        operands = [file.constant(values), x] if first else [x, file.constant(values)]
         options = {name or kind.capitalize(): {"fusedActivationFunction": 0}} if kind in "ADD SUB MUL DIV" else None
-        return file.op(kind, both, MAP, options)
+        return file.op(kind, operands, MAP, options)
 
     return build
 
@@ -123,7 +123,7 @@ def over(kind: str, axes: list[int]) -> Build:
 
 def vector_part(file: File, x: int) -> int:
     flat = file.op("RESHAPE", [x, file.constant([1, 192], "i4")], (1, 192), {"Reshape": {}})
-    parts = [file.constant(part, "i4") for part in ([0, 3], [0, 20], [1, 2])]
+    parts = [file.constant(values, "i4") for values in ([0, 3], [0, 20], [1, 2])]
     return file.op("STRIDED_SLICE", [flat, *parts], (1, 9), {"StridedSlice": {"beginMask": 1, "endMask": 1}})
 
 
@@ -166,7 +166,7 @@ def resized(kind: str, size: tuple[int, int], corners: bool, centers: bool) -> B
 
 def strided(begin: list[int], end: list[int], step: list[int], shape: tuple[int, ...], **masks: int) -> Build:
     def build(file: File, x: int) -> int:
-        parts = [file.constant(part, "i4") for part in (begin, end, step)]
+        parts = [file.constant(values, "i4") for values in (begin, end, step)]
         names = {"beginMask": 0, "endMask": 0, "ellipsisMask": 0, "newAxisMask": 0, "shrinkAxisMask": 0, **masks}
         return file.op("STRIDED_SLICE", [x, *parts], shape, {"StridedSlice": names})
 

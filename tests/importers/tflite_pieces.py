@@ -18,8 +18,8 @@ def two(file: File, kind: str, x: int, y: Any, *, first: bool = False) -> int:
     name = {"MUL": "Mul", "ADD": "Add", "SUB": "Sub", "DIV": "Div"}.get(kind)
     if isinstance(y, int) and len(file.shape(y)) == len(shape):
         shape = tuple(map(max, shape, file.shape(y)))
-    both = [other, x] if first else [x, other]
-    return file.op(kind, both, shape, {name: _NONE} if name else None)
+    operands = [other, x] if first else [x, other]
+    return file.op(kind, operands, shape, {name: _NONE} if name else None)
 
 
 def one(file: File, kind: str, x: int) -> int:
@@ -60,8 +60,8 @@ def thresholded(file: File, x: int) -> int:
 def positions(file: File, x: int) -> int:
     """Add constants that differ by pixel: added, subtracted from, and as a divisor of one channel."""
     rng, (_, height, width, channels) = np.random.default_rng(4), file.shape(x)
-    numbers, mask = rng.normal(size=(1, height, width, channels)), rng.uniform(0.5, 2.0, (height, width, 1))
-    for kind, value, first in (("ADD", numbers, False), ("SUB", numbers[0], True), ("DIV", mask, False)):
+    embedding, mask = rng.normal(size=(1, height, width, channels)), rng.uniform(0.5, 2.0, (height, width, 1))
+    for kind, value, first in (("ADD", embedding, False), ("SUB", embedding[0], True), ("DIV", mask, False)):
         x = two(file, kind, x, value, first=first)
     return x
 
@@ -115,8 +115,8 @@ def group_norm(file: File, x: int, then: int = 0) -> int:
     gamma, beta = file.random(1, 1, 1, 2, 2), file.random(1, 1, 1, 2, 2)
     normed = two(file, "MUL", two(file, "SUB", parts, middle), inverse)
     scaled = file.op("MUL", [normed, gamma], five, {"Mul": _NONE})
-    moved = file.op("ADD", [scaled, beta], five, {"Add": {"fusedActivationFunction": then}})
-    return file.op("RESHAPE", [moved, file.constant(MAP, "i4")], MAP, {"Reshape": {}})
+    shifted = file.op("ADD", [scaled, beta], five, {"Add": {"fusedActivationFunction": then}})
+    return file.op("RESHAPE", [shifted, file.constant(MAP, "i4")], MAP, {"Reshape": {}})
 
 
 def group_norm_relu(file: File, x: int) -> int:
@@ -127,9 +127,9 @@ def group_norm_relu(file: File, x: int) -> int:
 def turned(file: File, x: int, wide: tuple[int, ...], order: list[int], shape: tuple[int, ...]) -> int:
     """Add a reshape, a transposition, and a reshape to a map."""
     parts = file.op("RESHAPE", [x, file.constant(wide, "i4")], wide, {"Reshape": {}})
-    there = tuple(wide[axis] for axis in order)
-    moved = file.op("TRANSPOSE", [parts, file.constant(order, "i4")], there, version=4)
-    return file.op("RESHAPE", [moved, file.constant(shape, "i4")], shape, {"Reshape": {}})
+    target_shape = tuple(wide[axis] for axis in order)
+    transposed = file.op("TRANSPOSE", [parts, file.constant(order, "i4")], target_shape, version=4)
+    return file.op("RESHAPE", [transposed, file.constant(shape, "i4")], shape, {"Reshape": {}})
 
 
 def shuffled(file: File, x: int) -> int:

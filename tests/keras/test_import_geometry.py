@@ -316,8 +316,8 @@ def test_a_rescaling_that_not_all_readers_see_is_a_convolution() -> None:
     graph = check(x, y)
     assert graph.by_name["half"].op == "conv2d"
     assert picture_range(graph.input) == ((1.0,), (0.0,))
-    both = L.Add()([L.Conv2D(3, 1)(L.Rescaling(0.5)(x)), L.Conv2D(3, 1)(L.Rescaling(0.5)(x))])
-    assert [node.op for node in check(x, both).nodes] == ["input", "conv2d", "conv2d"]
+    added = L.Add()([L.Conv2D(3, 1)(L.Rescaling(0.5)(x)), L.Conv2D(3, 1)(L.Rescaling(0.5)(x))])
+    assert [node.op for node in check(x, added).nodes] == ["input", "conv2d", "conv2d"]
 
 
 def test_rescaling_of_maps_and_vectors() -> None:

@@ -220,12 +220,12 @@ def layer_of(config: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def with_config(source: Path, target: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    def both(members: dict[str, bytes]) -> None:
+    def change_both(members: dict[str, bytes]) -> None:
         config = json.loads(members["config.json"])
         change(config)
         members["config.json"] = json.dumps(config).encode()
 
-    return rewritten(source, target, both)
+    return rewritten(source, target, change_both)
 
 
 def memory() -> int:
@@ -261,9 +261,9 @@ NAMES = {
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_forbidden_names_in_a_config_are_refused(sound: Path, tmp_path: Path, kind: str) -> None:
-    entry, expected = NAMES[kind]
+    change, expected = NAMES[kind]
     path = with_config(
-        sound, tmp_path / "x.keras", lambda config: layer_of(config, "stem")["config"].update(activation=entry)
+        sound, tmp_path / "x.keras", lambda config: layer_of(config, "stem")["config"].update(activation=change)
     )
     with pytest.raises(ModelError, match=expected):
         load(path)

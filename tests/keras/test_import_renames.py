@@ -220,8 +220,8 @@ def test_constant_transforms(mode: str, fill: str) -> None:
 
 def test_a_transform_that_the_network_computes() -> None:
     y = L.Conv2D(4, 3, padding="same", activation="sigmoid")(X)
-    turn = L.Dense(8, activation="tanh")(L.GlobalAveragePooling2D()(y)) * 0.05 + TURN
-    check(X, L.Conv2D(2, 3)(K.image.affine_transform(y, turn)))
+    rotation = L.Dense(8, activation="tanh")(L.GlobalAveragePooling2D()(y)) * 0.05 + TURN
+    check(X, L.Conv2D(2, 3)(K.image.affine_transform(y, rotation)))
 
 
 def test_unsupported_fill_modes_are_refused() -> None:

@@ -30,8 +30,8 @@ def pictures(count: int, side: int, seed: int = 0) -> np.ndarray:
 
 def apply(pixels: np.ndarray, draws: augmentation.Draws, size: int) -> np.ndarray:
     """Return the varied images, float32 (n, size, size, 3)."""
-    numbers = {name: ops.convert_to_tensor(values) for name, values in augmentation.packed(draws).items()}
-    return np.asarray(ops.convert_to_numpy(PicturesOnDevice(pixels)(numbers, size=size)))
+    tensors = {name: ops.convert_to_tensor(values) for name, values in augmentation.packed(draws).items()}
+    return np.asarray(ops.convert_to_numpy(PicturesOnDevice(pixels)(tensors, size=size)))
 
 
 def plain(count: int, **changed: Any) -> augmentation.Draws:

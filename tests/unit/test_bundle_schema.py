@@ -51,12 +51,12 @@ def shortened() -> tuple[dict[str, Any], bytes]:
     """
     data = tiny.tiny_manifest()
     del data["graph"]
-    entries = {entry["layer"]: entry for entry in data["probe"]["layers"]}
-    wide = {entry["layer"]: entry for entry in as_json(ranged.ranged_bundle())["probe"]["layers"]}["wide-products"]
+    entries = {probe["layer"]: probe for probe in data["probe"]["layers"]}
+    wide = {probe["layer"]: probe for probe in as_json(ranged.ranged_bundle())["probe"]["layers"]}["wide-products"]
     data["probe"]["layers"] = [entries["stem"], entries["dense"], wide]
     for index in (0, 2):
         del data["probe"]["layers"][index]["value"]["views"][1:]
-    data["passes"] = [entry for entry in data["passes"] if entry["program"] == "unit-dw"][:1]
+    data["passes"] = [probe for probe in data["passes"] if probe["program"] == "unit-dw"][:1]
     (drawn,) = data["passes"]
     kinds = {texture["kind"]: texture for texture in data["textures"]}
     used = [texture for texture in data["textures"] if texture["name"] in (drawn["target"], *drawn["textures"])]

@@ -242,7 +242,7 @@ def test_too_many_passes_are_refused_before_the_probe(tmp_path: Path, monkeypatc
     with pytest.raises(ModelError, match=rf"the model takes {count} passes of .* a reader takes {count - 1} and"):
         to_bundle(tiny.tiny_program(), tiny.LABELS)
     monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_PASSES", count)
-    quads = sum(len(entry.quads) for entry in tiny.tiny_program().passes)
+    quads = sum(len(draw.quads) for draw in tiny.tiny_program().passes)
     monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_QUADS", quads - 1)
     with pytest.raises(ModelError, match=f"the model takes {count} passes of {quads} quads; .* give the network fewer"):
         to_bundle(tiny.tiny_program(), tiny.LABELS)
@@ -252,7 +252,7 @@ def test_a_bundle_in_memory_is_the_one_that_is_read(tmp_path: Path) -> None:
     """The uniforms of a bundle in memory are rounded to 32 bits, although they were computed as doubles."""
     program, bundle = tiny.tiny_program(), tiny.tiny_bundle()
     computed, stored = (
-        [number for entry in passes for number in entry.uniforms.get("source_texel", ())]
+        [coordinate for draw in passes for coordinate in draw.uniforms.get("source_texel", ())]
         for passes in (program.passes, bundle.manifest.passes)
     )
     assert stored == np.array(computed, np.float32).tolist() != computed
@@ -345,8 +345,8 @@ def test_attributes_younger_than_bundles_may_be_missing(tmp_path: Path) -> None:
     ]
     bundle = build(Graph("m", body, "sum"), ("a", "b", "c", "d")).bundle
     bundles.write(bundle, tmp_path / "m.glslnn", read_back=True)
-    (part,) = (part for part in bundle.parts if isinstance(part, CpuPart))
-    assert part.nodes[0].attrs["strides"] == ()
+    (cpu_part,) = (cpu_part for cpu_part in bundle.parts if isinstance(cpu_part, CpuPart))
+    assert cpu_part.nodes[0].attrs["strides"] == ()
     with zipfile.ZipFile(tmp_path / "m.glslnn") as file:
         assert b"strides" not in file.read(MANIFEST).split(b"tensor_slice")[1]
 

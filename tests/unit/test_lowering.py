@@ -227,7 +227,7 @@ def test_padding_around_the_picture_s_view() -> None:
 def test_many_inputs_in_planar_layout() -> None:
     rng = np.random.default_rng(0)
     parts = [conv_node(rng, f"part{index}", ("image",), 3, 4) for index in range(10)]
-    joint = Node("joint", "concat", tuple(part.name for part in parts))
+    joint = Node("joint", "concat", tuple(node.name for node in parts))
     graph = classifier(rng, [input_node(5), *parts, joint], 40)
     lower.to_program(prepare(graph, target=Target(layout="planar")).graph, Target(layout="planar"))
 
@@ -359,7 +359,7 @@ def passes_of(jobs: list[Job]) -> list[Pass]:
     """Return the passes of jobs, each given as a target and the rectangles of its draws."""
     return [
         Pass(
-            f"layer{number}",
+            f"layer{job}",
             "program",
             target,
             index == 0,
@@ -368,7 +368,7 @@ def passes_of(jobs: list[Job]) -> list[Pass]:
             tuple(Quad(*rectangle, ()) for rectangle in draw),
             {},
         )
-        for number, (target, draws) in enumerate(jobs)
+        for job, (target, draws) in enumerate(jobs)
         for index, draw in enumerate(draws)
     ]
 

@@ -52,8 +52,8 @@ def expected(name: str, /, **fields: Any) -> Change:
 
     def change(manifest: Manifest) -> Manifest:
         layers = tuple(
-            replace(entry, value=replace(entry.value, **fields)) if entry.layer == name else entry
-            for entry in manifest.probe.layers
+            replace(probe, value=replace(probe.value, **fields)) if probe.layer == name else probe
+            for probe in manifest.probe.layers
         )
         return replace(manifest, probe=replace(manifest.probe, layers=layers))
 
@@ -123,8 +123,8 @@ def parts(**fields: Any) -> Change:
     return lambda manifest: replace(manifest, **fields)
 
 
-def changed(entry: Any, name: str, fields: dict[str, Any]) -> Any:
-    return replace(entry, **fields) if entry.name == name else entry
+def changed(record: Any, name: str, fields: dict[str, Any]) -> Any:
+    return replace(record, **fields) if record.name == name else record
 
 
 def index_of(target: str) -> int:
@@ -289,8 +289,8 @@ def test_inputs_and_outputs_of_all_kinds() -> None:
     """A bundle with a numeric input next to the image, and an output of several values next to the classes."""
     extra = FeatureMap(4, 4, 3, 0, (View("spare", 0, 0),))
     changed = more_textures("spare")(more_inputs(Input("more", "numbers", extra))(GOOD))
-    joined = Output("more", "values", (GOOD.output.values[0], vector("dense")), (HostStep("concatenate"),))
-    changed = more_outputs(joined)(changed)
+    concatenated = Output("more", "values", (GOOD.output.values[0], vector("dense")), (HostStep("concatenate"),))
+    changed = more_outputs(concatenated)(changed)
     expected = (*changed.probe.outputs, ProbeOutput((), 0.0))
     check(replace(changed, probe=replace(changed.probe, outputs=expected)), SIZES)
 

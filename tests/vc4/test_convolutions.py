@@ -170,7 +170,7 @@ def check_threads(driver: Driver, tmp_path: Path, node: Node, bits: int = 8, bef
     built, _, _ = build(classifier(rng, body, CHANNELS), ["a", "b", "c"], options=options, calibration=pictures)
     bundles.write(built, path)
     bundle, measured = videocore.measure(path, driver)
-    programs = {entry.program for entry in bundle.manifest.passes if entry.layer == "n"}
+    programs = {draw.program for draw in bundle.manifest.passes if draw.layer == "n"}
     assert {measured.programs[program].threads for program in programs} == {2}
 
 

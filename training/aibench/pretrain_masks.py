@@ -149,8 +149,8 @@ def learn(data: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[list[Any]
         images, truth = batch("val", key)
         return network(rounded, images).argmax(axis=-1), truth
 
-    for number in range(JUDGED):
-        predicted, truth = judged(jax.random.key(1000 + number))
+    for index in range(JUDGED):
+        predicted, truth = judged(jax.random.key(1000 + index))
         np.add.at(counts, (np.asarray(truth).ravel(), np.asarray(predicted).ravel()), 1)
     scores = {"steps": steps_done, "pictures": JUDGED * COUNT, **united(counts)}
     print(json.dumps(scores), flush=True)
