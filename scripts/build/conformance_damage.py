@@ -221,7 +221,7 @@ FOREIGN_GLSL = {
 
 def _divided_by_zero(members: dict[str, bytes]) -> dict[str, bytes]:
     """Return the members with a shader that divides by a uniform of 0."""
-    data = copy.deepcopy(bundle_data.whole(members))
+    data = copy.deepcopy(bundle_data.combined_data(members))
     entry = next(entry for entry in data["passes"] if "source_texel" in entry["uniforms"])
     entry["uniforms"]["source_texel"] = [0.0, 0.0]
     program = next(program for program in data["programs"] if program["name"] == entry["program"])
@@ -234,7 +234,7 @@ def _divided_by_zero(members: dict[str, bytes]) -> dict[str, bytes]:
 
 def _outside_its_texture(members: dict[str, bytes]) -> dict[str, bytes]:
     """Return the members with a pass whose loops would not end after their counted turns."""
-    data = copy.deepcopy(bundle_data.whole(members))
+    data = copy.deepcopy(bundle_data.combined_data(members))
     fragments = {program["name"]: members[program["fragment"]] for program in data["programs"]}
     entry = next(entry for entry in data["passes"] if b"END_AFTER(PAIRS, i)" in fragments[entry["program"]])
     entry["sources"][0][1] = 8000.0
@@ -257,7 +257,7 @@ def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, 
             f"no-{name.replace('.', '-')}",
             zipped({key: data for key, data in members.items() if key != name}),
         )
-    data = bundle_data.whole(members)
+    data = bundle_data.combined_data(members)
     for name, table in {
         "short": members["passes.bin"][:-1],
         "long": members["passes.bin"] + b"\0",
@@ -298,7 +298,7 @@ def damaged(smallest: dict[str, bytes], numbers: dict[str, bytes]) -> Iterator[t
     for kinds, members in ((DAMAGED, smallest), (DAMAGED_NUMBERS, numbers)):
         for rule, changes in kinds.items():
             for name, change in changes.items():
-                data = copy.deepcopy(bundle_data.whole(members))
+                data = copy.deepcopy(bundle_data.combined_data(members))
                 change(data)
                 changed = bundle_data.members_from(data, members)
                 yield rule, f"{rule}-{name}".replace(" ", "-").replace(".", "-"), zipped(changed)
