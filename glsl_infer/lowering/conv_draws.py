@@ -73,14 +73,15 @@ class Fetching:
     Attributes:
         common: whether to share coordinates; as in ``Coordinates``.
         in_order: whether taps must stay in the order of the columns.
-        most: largest number of slices with their own coordinate.
-        alive: value of ``MOST_COLUMNS_ALIVE`` to use.
+        own_coordinates: largest number of slices with their own coordinate.
+        shared_columns: largest number of x coordinates that taps of several tiles share; one of
+            ``MOST_COLUMNS_ALIVE``.
     """
 
     common: bool = True
     in_order: bool = False
-    most: int = MOST_COORDINATES
-    alive: int = MOST_COLUMNS_ALIVE[8]
+    own_coordinates: int = MOST_COORDINATES
+    shared_columns: int = MOST_COLUMNS_ALIVE[8]
 
 
 WITH_CONSTANTS = Fetching()
@@ -109,7 +110,7 @@ def draws(
     taps = list(columns.taps(used_slots))
     kernel = (columns.kernel_height, columns.kernel_width)
     common = fetching.common
-    if len(used_slots) <= fetching.most:
+    if len(used_slots) <= fetching.own_coordinates:
         bindings = [build.bind(node, **roles) for roles in reads]
         coordinates = Coordinates(bindings, SOURCE, kernel, common=common)
         # Between fetches of weights (``common`` False), a compiler does not keep all coordinates.
@@ -203,7 +204,7 @@ def _by_tiles(
     # and each column computes its coordinate once.
     window = len(taps) > len(tiles)
     column_count = len({(index, x) for _, index, x, _, _ in fetches})
-    restart = window or column_count > fetching.alive
+    restart = window or column_count > fetching.shared_columns
     rows = Counter(index for index, _ in {(index, y) for _, index, _, y, _ in fetches})  # of each texture
     by_columns = restart and not window and not fetching.in_order and max(rows.values()) <= MOST_ROWS_ALIVE
     if by_columns:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from glsl_infer.lowering import codegen, conv_draws, rolled, weight_bytes, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.conv_texture import ended
+from glsl_infer.lowering.conv_texture import loop_end
 from glsl_infer.lowering.taps import Tap
 from glsl_infer.lowering.weight_texture import Constants, WeightTexture
 from glsl_infer.program import Slice
@@ -96,7 +96,7 @@ def draw(
             for half in range(2)
         ]
         most_coordinates = weights_plan.WINDOW_READS if columns.taps_per_slot > 1 else conv_draws.MOST_COORDINATES
-        fetching = conv_draws.Fetching(common=False, in_order=True, most=most_coordinates)
+        fetching = conv_draws.Fetching(common=False, in_order=True, own_coordinates=most_coordinates)
         block_draws = conv_draws.draws(node, build, columns, all_reads, slots, fetching)
         fragments: dict[int, str] = {}  # draws with the same list of taps share a shader
         for number, entry in enumerate(block_draws):
@@ -112,7 +112,7 @@ def draw(
                 includes=["fixed_point.glsl"],
                 lines={
                     "declarations": entry.declarations,
-                    "loop": loop.lines(lines, ended(width(columns, slots))) if loop else [],
+                    "loop": loop.lines(lines, loop_end(width(columns, slots))) if loop else [],
                     "coordinates": entry.coordinates,
                     "taps": [line for tap in entry.taps for line in lines(tap)],
                 },

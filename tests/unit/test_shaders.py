@@ -148,6 +148,12 @@ def test_external_textures_are_declared_before_all_code() -> None:
     assert all("sampler2D source" not in text + template(name) for name in SCALING)
 
 
+def test_shaders_of_bundles_have_no_comments(tmp_path: Path, good: bytes) -> None:
+    shaders = {name: data.decode() for name, data in members_of(good, tmp_path).items() if name.startswith("shaders/")}
+    assert len(shaders) > 1
+    assert not [name for name, text in shaders.items() if "//" in text or "\n\n" in text]
+
+
 def test_the_prelude_sets_full_precision() -> None:
     assert "precision highp float;" in PRELUDE_TEXT
     assert "precision highp sampler2D;" in PRELUDE_TEXT
