@@ -88,21 +88,14 @@ def _larger_than_memory(data: Data) -> None:
 
 
 DAMAGED: dict[str, dict[str, Change]] = {
-    "keys": {
-        "missing": _remove("name"),
-        "unknown": lambda data: data.update(surprise=1),
-        "type": _put("name")(5),
-    },
+    "keys": {"missing": _remove("name"), "unknown": lambda data: data.update(surprise=1), "type": _put("name")(5)},
     "version": {
         "older": _put("version")(1),
         "newer": _put("version")(3),
         "profile": _put("profile")("es3"),
         "format": _put("format")("other"),
     },
-    "unique names": {
-        "textures": _repeat("textures"),
-        "programs": _repeat("programs"),
-    },
+    "unique names": {"textures": _repeat("textures"), "programs": _repeat("programs")},
     "members": {
         "shader": _put("programs", 0, "fragment")("shaders/none.frag"),
         "probe": _put("probe", "member")("weights/none.bin"),
@@ -131,10 +124,7 @@ DAMAGED: dict[str, dict[str, Change]] = {
         "unit": _put("passes", 0, "sources", 0, 0)(7),
         "order": _read_before_it_is_drawn,
     },
-    "uniforms": {
-        "slice": lambda data: _slice(data).__setitem__(1, 1 << 20),
-        "undeclared": _undeclared,
-    },
+    "uniforms": {"slice": lambda data: _slice(data).__setitem__(1, 1 << 20), "undeclared": _undeclared},
     "inputs": {
         "none": _put("inputs")([]),
         "outside": lambda data: data["inputs"][0]["value"]["views"][0].__setitem__(1, 500),
@@ -162,20 +152,13 @@ DAMAGED: dict[str, dict[str, Change]] = {
         "numbers": _put("probe", "outputs", 0, "numbers")([]),
         "outputs": _put("probe", "outputs")([]),
     },
-    "caps": {
-        "textures": _larger_than_memory,
-    },
-    "limits": {
-        "units": _put("limits", "texture_units")(1),
-    },
+    "caps": {"textures": _larger_than_memory},
+    "limits": {"units": _put("limits", "texture_units")(1)},
 }
 """Changes to the data of the smallest bundle, by the rule they break. Hashes are corrected afterwards."""
 
 DAMAGED_NUMBERS: dict[str, dict[str, Change]] = {
-    "unique names": {
-        "inputs": _put("inputs", 1, "name")("heat"),
-        "outputs": _put("outputs", 1, "name")("tags"),
-    },
+    "unique names": {"inputs": _put("inputs", 1, "name")("heat"), "outputs": _put("outputs", 1, "name")("tags")},
     "inputs": {
         "shared texture": lambda data: data["inputs"][2]["value"].update(
             texture=data["inputs"][1]["value"]["views"][0][0]
@@ -197,9 +180,7 @@ DAMAGED_NUMBERS: dict[str, dict[str, Change]] = {
         "mask of a vector": _put("outputs", 0, "purpose")("mask"),
         "not drawn": lambda data: data["outputs"][0].update(values=[copy.deepcopy(data["inputs"][2]["value"])]),
     },
-    "probe": {
-        "numbers of a map": _put("probe", "outputs", 1, "numbers")([0.0]),
-    },
+    "probe": {"numbers of a map": _put("probe", "outputs", 1, "numbers")([0.0])},
 }
 """The same for the bundle of numbers, which has several inputs and outputs."""
 

@@ -170,11 +170,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
         (image_models.filtered(), ["-o", "out.png", "--whole", "--overlap", "-1"], "an overlap of -1 pixels"),
         (image_models.filtered(2), ["-o", "out.png"], "has 2 channels; an image has 1 or 3; -o OUT.npy writes"),
         (image_models.halved(), ["-o", "out.png", "--whole"], "the model makes 6 x 6 pixels of 12 x 12"),
-        (
-            None,
-            ["-o", "out.png"],
-            "ends in a vector of 3 values, which is not an image; -o OUT.npy writes its values",
-        ),
+        (None, ["-o", "out.png"], "ends in a vector of 3 values, which is not an image; -o OUT.npy writes its values"),
         (None, ["--whole"], "only a model that returns an image runs on tiles (--whole); this one returns a vector"),
     ],
 )
