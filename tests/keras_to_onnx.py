@@ -207,11 +207,7 @@ class _Writer:
         modes = {"nearest": ("nearest", "asymmetric"), "bilinear": ("linear", "half_pixel")}
         mode, how = modes[layer.interpolation]
         return self.emit(
-            "Resize",
-            [*reads, "", scales],
-            mode=mode,
-            coordinate_transformation_mode=how,
-            nearest_mode="floor",
+            "Resize", [*reads, "", scales], mode=mode, coordinate_transformation_mode=how, nearest_mode="floor"
         )
 
     def _softmax(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:

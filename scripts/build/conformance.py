@@ -72,7 +72,7 @@ def sound() -> dict[str, Bundle]:
 def _of_tomorrow(bundle: Bundle) -> dict[str, bytes]:
     """Return the members of a bundle whose graph has an operator and an attribute unknown to every reader."""
     members = members_of(bundle)
-    data = bundle_data.whole(members)
+    data = bundle_data.combined_data(members)
     layer = data["graph"]["layers"][1]
     layer["op"], layer["attrs"] = f"{layer['op']}_of_tomorrow", {**layer["attrs"], "attribute_of_tomorrow": [1, "two"]}
     return bundle_data.members_from(data, members)

@@ -130,7 +130,7 @@ def test_imported_files(runner: Jvm, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.exhaustive
 def test_an_added_operator_runs_without_a_change(runner: Jvm, tmp_path: Path) -> None:
-    project = new_operator.written(tmp_path)
+    project = new_operator.write_by_copy(tmp_path)
     outputs, _ = runner.run(project.bundle, project.picture[np.newaxis], tmp_path)
     np.testing.assert_allclose(outputs[0], project.output, atol=project.tolerance)
     assert runner.json("check", project.bundle)["layers"] == 5

@@ -329,7 +329,7 @@ def test_the_view_has_passes_ranges_and_weights() -> None:
 def _hostile(folder: Path) -> Path:
     bundle = tiny.tiny_bundle()
     members = {**bundle.members, "manifest.json": json.dumps(manifest_json.to_json(bundle.manifest)).encode()}
-    text = json.dumps(bundle_data.whole(members)).replace('"unit-pw"', json.dumps(HOSTILE))
+    text = json.dumps(bundle_data.combined_data(members)).replace('"unit-pw"', json.dumps(HOSTILE))
     return zipped(folder / "hostile.glslnn", bundle_data.members_from(json.loads(text), members))
 
 

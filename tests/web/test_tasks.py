@@ -368,11 +368,7 @@ def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, text: str) ->
         "--use-fake-device-for-media-stream",
         f"--use-file-for-fake-video-capture={tmp_path}/film.mjpeg",
     )
-    with (
-        Site({"": page_folder}) as running,
-        Browser(flags) as filmed,
-        opened(filmed, running, height=800) as page,
-    ):
+    with Site({"": page_folder}) as running, Browser(flags) as filmed, opened(filmed, running, height=800) as page:
         choose_task(page, task)
         about = "document.getElementById('about').textContent"
         page.wait_for(f"{about} && !{about}.startsWith('grocery') && !document.getElementById('camera').disabled")

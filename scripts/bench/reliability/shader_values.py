@@ -78,9 +78,7 @@ class RandomShader:
 
     def __init__(self, seed: tuple[int, int]) -> None:
         self.random = random.Random(f"{seed}")
-        self.variables: list[dict[str, str]] = [
-            {"coord0": "vec4", "coord1": "vec4", "u": "float", "texel": "vec2"},
-        ]
+        self.variables: list[dict[str, str]] = [{"coord0": "vec4", "coord1": "vec4", "u": "float", "texel": "vec2"}]
         self.read_only = {"coord0", "coord1", "u", "texel"}
         self.functions: list[tuple[str, str, list[str]]] = []
         self.macros: dict[str, tuple[int, str]] = {}
