@@ -105,7 +105,9 @@ def merged(bundle: Bundle, most: int) -> Bundle:
         else entry
         for entry in manifest.passes
     )
-    return replace(bundle, manifest=replace(manifest, programs=programs, passes=passes), members=members)
+    floats = (*manifest.floats, MEMBER)
+    changed_manifest = replace(manifest, programs=programs, floats=floats, passes=passes)
+    return replace(bundle, manifest=changed_manifest, members=members)
 
 
 def _cut(program: ShaderProgram, text: str) -> _Cut | None:
