@@ -170,8 +170,8 @@ def test_slices_in_several_textures_are_convolved_exactly(
 def test_partial_sums_where_a_pass_would_read_too_many_textures(context: Context, weights: str) -> None:
     rng = np.random.default_rng(3)
     feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 4) for index in range(10)]
-    joined = conv_node(rng, "wide", ("joined",), 40, 8, kernel=(3, 3), padding=(1, 1, 1, 1))
-    body = [input_node(6), *feeds, Node("joined", "concat", tuple(feed.name for feed in feeds)), joined]
+    wide = conv_node(rng, "wide", ("joined",), 40, 8, kernel=(3, 3), padding=(1, 1, 1, 1))
+    body = [input_node(6), *feeds, Node("joined", "concat", tuple(feed.name for feed in feeds)), wide]
     bundle = make_bundle(classifier(rng, body, 8), weights, memory="naive")
     assert max(len(draw.textures) for draw in bundle.manifest.passes) <= 8
     names = {draw.program for draw in bundle.manifest.passes if draw.layer == "wide-products"}
@@ -395,7 +395,7 @@ def test_all_slices_are_one_draw(context: Context, case: tuple[str, dict[str, An
     operator, attrs = case
     body = [input_node(9), conv_node(rng, "a", ("image",), 3, channels), Node("n", operator, ("a",), attrs)]
     bundle = make_bundle(classifier(rng, body, channels), pictures=[rng.integers(0, 256, (9, 9, 3), np.uint8)])
-    drawn = [len(entry.quads) for entry in bundle.manifest.passes if entry.layer == "n"]
+    drawn = [len(draw.quads) for draw in bundle.manifest.passes if draw.layer == "n"]
     assert drawn == [-(-channels // 4)]
     with Session(bundle, context=context) as session:
         assert layer_error(session, "n", stored_inputs(bundle, "n", rng)) <= TOLERANCE
