@@ -191,10 +191,10 @@ def print_rows(results: Sequence[Result], mesa: str) -> None:
 
 def shard(text: str) -> tuple[int, int]:
     """Parse ``--shard``: the number of the shard, from 1, and of all shards."""
-    number, _, count = text.partition("/")
-    if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+    shard_text, _, count = text.partition("/")
+    if not (shard_text.isdigit() and count.isdigit() and 1 <= int(shard_text) <= int(count)):
         raise argparse.ArgumentTypeError(f"'{text}'; write the number of the part and of all, as 1/4")
-    return int(number), int(count)
+    return int(shard_text), int(count)
 
 
 def batch_range(text: str) -> range:
