@@ -137,10 +137,7 @@ def measure(
     scores: dict[str, list[tuple[float, float]]] = {}
     for shape in shapes:
         height, width = shape[0] // 2, shape[1] // 2
-        networks = {
-            "network": network((height, width)),
-            "8 bits": network((height, width), rounding(ranges)),
-        }
+        networks = {"network": network((height, width)), "8 bits": network((height, width), rounding(ranges))}
         for model in networks.values():
             model.set_weights(weights)
         for picture in (picture for picture in pictures if picture.shape == shape):
@@ -180,8 +177,7 @@ def _bytes(values: NDArray[np.float32]) -> crops.Picture:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog="super_resolution.py",
-        description="Train a small network that doubles the width and height of an image.",
+        prog="super_resolution.py", description="Train a small network that doubles the width and height of an image."
     )
     parser.examples = (
         "python training/super_resolution.py --data data/grocery --out runs/sr",

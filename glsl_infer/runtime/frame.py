@@ -49,9 +49,9 @@ class Recorder:
         """Return the calls that set uniforms with one value in the entire frame, and these (program, uniform) pairs."""
         values: dict[tuple[str, str], Any] = {}
         varying: set[tuple[str, str]] = set()
-        for entry in passes:
-            for name, value in entry.uniforms.items():
-                key = (entry.program, name)
+        for draw in passes:
+            for name, value in draw.uniforms.items():
+                key = (draw.program, name)
                 if values.setdefault(key, value) != value:
                     varying.add(key)
         calls: list[Call] = []
@@ -80,34 +80,34 @@ class Recorder:
         active: int | None = None
         colour: tuple[int, ...] | None = None
         uniforms: dict[tuple[str, str], Any] = {}
-        for entry in passes:
-            if entry.target != target:
-                target = entry.target
+        for draw in passes:
+            if draw.target != target:
+                target = draw.target
                 calls.append((gl.BindFramebuffer, (_FRAMEBUFFER, self._handles.framebuffers[target])))
                 if len(calls) == 1:  # only once, after the first framebuffer: all jobs share the viewport
                     calls.append((gl.Viewport, (0, 0, self._viewport, self._viewport)))
-            if entry.clear and id(entry) not in spared:
-                if self._sizes[entry.target].clear != colour:
-                    colour = self._sizes[entry.target].clear
+            if draw.clear and id(draw) not in spared:
+                if self._sizes[draw.target].clear != colour:
+                    colour = self._sizes[draw.target].clear
                     calls.append((gl.ClearColor, tuple(ctypes.c_float(byte / 255.0) for byte in colour)))
                 calls.append((gl.Clear, (_COLOR,)))
-            if entry.program != program:
-                program = entry.program
+            if draw.program != program:
+                program = draw.program
                 calls.append((gl.UseProgram, (self._handles.programs[program].name,)))
             # The active unit first: a change there needs no glActiveTexture.
-            for unit, texture in sorted(enumerate(entry.textures), key=lambda pair: pair[0] != active):
+            for unit, texture in sorted(enumerate(draw.textures), key=lambda pair: pair[0] != active):
                 if bound.get(unit) != texture:
                     bound[unit] = texture
                     if active != unit:
                         active = unit
                         calls.append((gl.ActiveTexture, (_TEXTURE0 + unit,)))
                     calls.append((gl.BindTexture, (_TEXTURE_2D, self._handles.textures[texture])))
-            for name, value in entry.uniforms.items():
+            for name, value in draw.uniforms.items():
                 key = (program, name)
                 if key not in constant and uniforms.get(key) != value:
                     uniforms[key] = value
                     calls += self._uniform(program, name, value)
-            calls.append((gl.DrawArrays, (_TRIANGLES, self._first_vertex[id(entry)], len(CORNERS) * len(entry.quads))))
+            calls.append((gl.DrawArrays, (_TRIANGLES, self._first_vertex[id(draw)], len(CORNERS) * len(draw.quads))))
         return calls
 
     def _uniform(self, program: str, name: str, value: Any) -> list[Call]:
@@ -134,10 +134,10 @@ def needless_clears(passes: Iterable[Pass], textures: Mapping[str, Texture]) -> 
     clear, and neither does a job that draws every texel.
     """
     jobs: list[tuple[Pass, set[Rectangle]]] = []
-    for entry in passes:
-        if entry.clear:
-            jobs.append((entry, set()))
-        jobs[-1][1].update((quad.x, quad.y, quad.width, quad.height) for quad in entry.quads)
+    for draw in passes:
+        if draw.clear:
+            jobs.append((draw, set()))
+        jobs[-1][1].update((quad.x, quad.y, quad.width, quad.height) for quad in draw.quads)
     needless = set()
     last_rectangles: dict[str, set[Rectangle]] = {}  # by target
     for first_pass, rectangles in jobs:
@@ -165,7 +165,7 @@ def viewport(textures: Iterable[Texture], largest: int) -> int:
         textures: those of a bundle.
         largest: GL_MAX_TEXTURE_SIZE, a valid size of a viewport on every driver. It is halved while all textures fit.
     """
-    longest = max(max(entry.width, entry.height) for entry in textures)
+    longest = max(max(texture.width, texture.height) for texture in textures)
     side = largest
     while 2 * longest <= side:
         side //= 2
@@ -182,25 +182,24 @@ def vertices(
     ``origin + stride * p``.
     """
     passes = list(passes)
-    counts = [len(entry.quads) for entry in passes]
+    counts = [len(draw.quads) for draw in passes]
     count = sum(counts)
-    quads = ((quad.x, quad.y, quad.width, quad.height) for entry in passes for quad in entry.quads)
+    quads = ((quad.x, quad.y, quad.width, quad.height) for draw in passes for quad in draw.quads)
     rectangles = np.fromiter(chain.from_iterable(quads), np.float64, 4 * count).reshape(count, 4)
     steps = np.ones((len(passes), 2 * varyings, 4))
     steps[:, :, :2] = 0.0  # and an origin of -0.5 give unused sources the coordinate 0
     origins = np.full((count, 2 * varyings, 2), -0.5)
     first_vertices: dict[int, int] = {}
     first_quad = 0
-    for index, entry in enumerate(passes):
-        first_vertices[id(entry)] = len(CORNERS) * first_quad
-        end, sources = first_quad + counts[index], len(entry.sources)
-        if sources and entry.quads:
-            sizes = [textures[entry.textures[source.unit]] for source in entry.sources]
+    for index, draw in enumerate(passes):
+        first_vertices[id(draw)] = len(CORNERS) * first_quad
+        end, sources = first_quad + counts[index], len(draw.sources)
+        if sources and draw.quads:
+            sizes = [textures[draw.textures[source.unit]] for source in draw.sources]
             steps[index, :sources] = [
-                (source.stride_x, source.stride_y, size.width, size.height)
-                for source, size in zip(entry.sources, sizes)
+                (source.stride_x, source.stride_y, size.width, size.height) for source, size in zip(draw.sources, sizes)
             ]
-            pairs = chain.from_iterable([quad.origins for quad in entry.quads])
+            pairs = chain.from_iterable([quad.origins for quad in draw.quads])
             numbers = np.fromiter(chain.from_iterable(pairs), np.float64, 2 * sources * counts[index])
             origins[first_quad:end, :sources] = numbers.reshape(-1, sources, 2)
         first_quad = end

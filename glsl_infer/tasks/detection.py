@@ -108,8 +108,8 @@ class Detector(Task[Found[Detection]]):
     def _prepare(self) -> None:
         rules = self.description.rules
         assert isinstance(rules, DetectionRules)
-        self._rules, self._entry = rules, self._picture_input()
-        self._anchors = anchors(rules.anchors, self._entry.height, self._entry.width)
+        self._rules, self._model_input = rules, self._picture_input()
+        self._anchors = anchors(rules.anchors, self._model_input.height, self._model_input.width)
         self._columns = 4 + 2 * len(rules.points)
         self._classes = len(rules.labels) + rules.background
         for noun, names, columns in (("boxes", rules.boxes, self._columns), ("scores", rules.scores, self._classes)):
@@ -137,7 +137,7 @@ class Detector(Task[Found[Detection]]):
         raw = concatenated_rows(outputs, rules.boxes, self._columns)[rows]
         decoded = boxes.decode(raw, self._anchors[rows], rules.code)
         if rules.body is not None:
-            decoded[:, :4] = around_circle(decoded, rules.body, (self._entry.width, self._entry.height))
+            decoded[:, :4] = around_circle(decoded, rules.body, (self._model_input.width, self._model_input.height))
         candidates: list[tuple[float, int, NDArray[np.float64]]] = []
         groups = (
             [np.arange(len(rows))]
@@ -148,7 +148,7 @@ class Detector(Task[Found[Detection]]):
             merged, best = boxes.suppress(decoded[of], scores[of], rules.overlap, rules.most, merge=rules.merge)
             candidates += [(float(scores[row]), int(classes[row]), box) for row, box in zip(of[best], merged)]
         candidates.sort(key=lambda detection: -detection[0])
-        factors, offsets = back_in_picture(self._entry, size)
+        factors, offsets = back_in_picture(self._model_input, size)
         return Found(
             tuple(self._detection(*detection, factors, offsets, size) for detection in candidates[: rules.most]), size
         )

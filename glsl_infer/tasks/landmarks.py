@@ -134,12 +134,12 @@ class Landmarker(Task[Found[Landmarks]]):
             cut: input of the network.
             size: width and height of the image in pixels.
         """
-        rules, entry = self._rules, self.session.bundle.manifest.input
+        rules, model_input = self._rules, self.session.bundle.manifest.input
         score = 1.0 if rules.presence is None else _score(outputs[rules.presence], rules.activation)
         numbers = outputs[rules.points].reshape(-1, rules.dimensions).astype(np.float64)
         if score < rules.threshold or not np.isfinite(numbers).all():
             return None
-        units = (entry.width, entry.height) if rules.unit is None else (rules.unit, rules.unit)
+        units = (model_input.width, model_input.height) if rules.unit is None else (rules.unit, rules.unit)
         points = numbers.copy()
         points[:, :2] = cut.to_picture(numbers[:, :2] / units)
         points[:, 2:] *= cut.width / units[0]
@@ -187,18 +187,18 @@ class Landmarker(Task[Found[Landmarks]]):
         return Cut(float(x), float(y), width * region.scale, height * region.scale, angle)
 
     def _found(self, picture: LoadedPicture, cuts: Sequence[Cut]) -> Found[Landmarks]:
-        size, entry = size_of(picture), self.session.bundle.manifest.input
+        size, model_input = size_of(picture), self.session.bundle.manifest.input
         results = []
         for cut in cuts:
             if not _reaches(cut, size):
                 continue
             pixels: Any
             if isinstance(picture, np.ndarray):
-                pixels = pixels_of(picture, cut, entry.height, entry.width)
-                pixels = pixels if entry.channels == 3 else preprocess.load_for(pixels, entry)
+                pixels = pixels_of(picture, cut, model_input.height, model_input.width)
+                pixels = pixels if model_input.channels == 3 else preprocess.load_for(pixels, model_input)
             else:
                 pixels = cut.of(picture)
-            item = self.points(self.session.run({entry.name: pixels}), cut, size)
+            item = self.points(self.session.run({model_input.name: pixels}), cut, size)
             if item is not None:
                 results.append(item)
         return Found(tuple(results), size)

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from mutation_parts.mutants import Mutant, modules, of_module, pick
-from mutation_parts.results import function, kept, table
+from mutation_parts.results import function, sample_killers, table
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOK = ROOT / "scripts/bench/mutation_parts/hook"
@@ -109,7 +109,7 @@ class State:
         """Return the entry for --out; ``ran`` has indices of tests in the file of --reach."""
         done = not self.waiting or len(self.functions) >= enough
         state = "unusable" if self.unusable else "killed" if self.killers else "survived" if done else "unfinished"
-        result = {"state": state, "complete": done, "killers": kept(self.killers) if done else self.killers}
+        result = {"state": state, "complete": done, "killers": sample_killers(self.killers) if done else self.killers}
         result |= {"tests": len(self.ran), "cpu": round(self.cpu, 2)}
         result["ran"] = sorted(index_of_test[test] for test in self.ran if test in index_of_test and not done)
         return {**self.mutant.fields(), **result, "reached_seconds": round(self.most, 2), "unusable": self.unusable}

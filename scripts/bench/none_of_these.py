@@ -101,10 +101,10 @@ def _margins(entry: dict[str, Any], logits: NDArray[np.float64]) -> NDArray[np.f
 
 def _logits(session: Session, folder: Path, most: int | None = None) -> NDArray[np.float64]:
     """Return the logits (images, classes) of a folder's images, or of ``most`` of them at equal distances."""
-    entry = session.bundle.manifest.input
+    model_input = session.bundle.manifest.input
     files = list(paths.find([folder]))
     chosen = files[:: max(len(files) // most, 1)] if most else files
-    return np.array([session.run(preprocess.load_for(path, entry)) for path in chosen], np.float64)
+    return np.array([session.run(preprocess.load_for(path, model_input)) for path in chosen], np.float64)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def sound() -> dict[str, Bundle]:
 def _of_tomorrow(bundle: Bundle) -> dict[str, bytes]:
     """Return the members of a bundle whose graph has an operator and an attribute unknown to every reader."""
     members = members_of(bundle)
-    data = bundle_data.whole(members)
+    data = bundle_data.combined_data(members)
     layer = data["graph"]["layers"][1]
     layer["op"], layer["attrs"] = f"{layer['op']}_of_tomorrow", {**layer["attrs"], "attribute_of_tomorrow": [1, "two"]}
     return bundle_data.members_from(data, members)
@@ -94,8 +94,8 @@ def smallest() -> Bundle:
 def _inputs(name: str, bundle: Bundle) -> dict[str, NDArray[Any]]:
     """Return the inputs of a sound bundle: bytes of images, of the input's shape or another, and float values."""
     if name not in several.SEVERAL:
-        entry = bundle.manifest.inputs[0]
-        return {entry.name: np.random.default_rng(SEED).integers(0, 256, entry.shape, np.uint8)}
+        model_input = bundle.manifest.inputs[0]
+        return {model_input.name: np.random.default_rng(SEED).integers(0, 256, model_input.shape, np.uint8)}
     inputs = several.several_inputs(bundle.graph, SEED)
     for key, shape in SOURCES.get(name, {}).items():
         inputs[key] = np.random.default_rng(SEED).integers(0, 256, shape, np.uint8)
@@ -114,10 +114,10 @@ class Result(NamedTuple):
 def _results(bundle: Bundle, inputs: dict[str, NDArray[Any]]) -> list[Result]:
     """Return the reference values of every output."""
     fitted = {
-        entry.name: load_for(inputs[entry.name], entry)
-        if entry.kind == PICTURE and inputs[entry.name].shape != entry.shape
-        else inputs[entry.name]
-        for entry in bundle.manifest.inputs
+        model_input.name: load_for(inputs[model_input.name], model_input)
+        if model_input.kind == PICTURE and inputs[model_input.name].shape != model_input.shape
+        else inputs[model_input.name]
+        for model_input in bundle.manifest.inputs
     }
     values = dict(reference.all_values(bundle, fitted))
     results = []
@@ -125,7 +125,7 @@ def _results(bundle: Bundle, inputs: dict[str, NDArray[Any]]) -> list[Result]:
         arrays = [values[layer] for layer in named.layers]
         step = max(_step(value) for value in output.values)
         numbers = host_steps.apply(output.steps, arrays)
-        tolerance, differing, kinds = STEPS * step, 0, [entry.step for entry in output.steps]
+        tolerance, differing, kinds = STEPS * step, 0, [model_input.step for model_input in output.steps]
         if host_steps.NORMALIZE in kinds:  # an error of a short vector grows when the vector is scaled to length 1
             tolerance *= 2.0 * np.sqrt(numbers.shape[-1]) / min(float(np.linalg.norm(a, axis=-1).min()) for a in arrays)
         if host_steps.ARGMAX in kinds:

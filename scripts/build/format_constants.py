@@ -199,11 +199,7 @@ def python(data: Data) -> str:
         f'    ("{name}", "{key}"): ("{condition_key}", {_tuple(words)}),'
         for name, key, condition_key, words in _conditions(data)
     ]
-    lines += [
-        "}",
-        '"""Keys that an object has only and always where another of its keys has one of some words."""',
-        "",
-    ]
+    lines += ["}", '"""Keys that an object has only and always where another of its keys has one of some words."""', ""]
     return "\n".join(lines)
 
 

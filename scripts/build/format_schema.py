@@ -49,11 +49,7 @@ def _value(without_views: str) -> Schema:
             "else": {"$ref": "#/$defs/feature_map"},
         },
     }
-    return {
-        "if": {"type": "object", "required": ["views"]},
-        "then": maps,
-        "else": {"$ref": f"#/$defs/{without_views}"},
-    }
+    return {"if": {"type": "object", "required": ["views"]}, "then": maps, "else": {"$ref": f"#/$defs/{without_views}"}}
 
 
 def _object(name: str, data: Data) -> Schema:

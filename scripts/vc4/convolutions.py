@@ -111,8 +111,8 @@ def _results(batch: Batch, bundle: Bundle, program: CompiledNetwork, measured: M
     results = []
     for case in batch.cases:
         names = (case.name, f"{case.name}-products")
-        passes = [entry for entry in bundle.manifest.passes if entry.layer in names]
-        programs = list(dict.fromkeys(entry.program for entry in passes))
+        passes = [draw for draw in bundle.manifest.passes if draw.layer in names]
+        programs = list(dict.fromkeys(draw.program for draw in passes))
         shaders = [measured.programs[name] for name in programs if name in measured.programs]
         longest = max(shaders, key=lambda shader: shader.instructions, default=None)
         failures = [measured.failures[name] for name in programs if name in measured.failures]

@@ -49,10 +49,10 @@ def test_several_files_and_folders_are_headed_by_their_names(
 
 def test_classify_prints_predictions_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["classify", "--json", "--top", "2", str(EXAMPLE)]) == 0
-    (entry,) = json.loads(capsys.readouterr().out)
-    assert entry["file"] == str(EXAMPLE)
-    assert [sorted(prediction) for prediction in entry["predictions"]] == [["index", "label", "probability"]] * 2
-    assert entry["predictions"][0]["label"] == "Lemon"
+    (result,) = json.loads(capsys.readouterr().out)
+    assert result["file"] == str(EXAMPLE)
+    assert [sorted(prediction) for prediction in result["predictions"]] == [["index", "label", "probability"]] * 2
+    assert result["predictions"][0]["label"] == "Lemon"
 
 
 def test_one_bad_picture_does_not_stop_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -155,7 +155,7 @@ def _with_constant(call: Call, operation: str, view: View, value: NDArray[np.gen
 def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubles]:
     """Return a node, its tensor, and a constant as an array that broadcasts to the node's shape."""
     shape = call.nodes.shape(view.node)
-    cut = view.cut(shape)
+    cut = view.split_at(shape)
     if cut is None:
         node = call.nodes.shaped(view.node, tuple(atom.size for atom in view.stored))
         view = view.at(node)

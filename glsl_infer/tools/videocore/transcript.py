@@ -131,7 +131,7 @@ def parse_compiled(lines: Iterable[str], loops: Loops = NO_LOOPS) -> Measured:
 
 def loops_of(bundle: Bundle) -> Loops:
     """Return the loops of a bundle's programs; programs without loops are omitted."""
-    texts = {entry.name: bundle.members[entry.fragment].decode("ascii") for entry in bundle.manifest.programs}
+    texts = {program.name: bundle.members[program.fragment].decode("ascii") for program in bundle.manifest.programs}
     loops = {name: parse_shader(name, text).loops for name, text in texts.items()}
     return {name: turns for name, turns in loops.items() if turns}
 
@@ -140,7 +140,7 @@ class _Reader:
     def __init__(self, passes: Sequence[Pass], loops: Loops) -> None:
         self.passes, self.loops = passes, loops
         self.driver, self.programs, self.failures = "", dict[str, Shader](), dict[str, str]()
-        self.jobs: dict[str, list[Job]] = {entry.layer: [] for entry in passes}
+        self.jobs: dict[str, list[Job]] = {draw.layer: [] for draw in passes}
         self.frame: list[Job] = []
         self.listings: dict[str, list[str]] = {}
         self._drawn: Pass | None = None
@@ -150,9 +150,9 @@ class _Reader:
     def read(self, lines: Iterable[str]) -> Measured:
         for line in lines:
             self._line(line.rstrip("\n"))
-        for entry in self.passes:
-            if entry.program not in self.programs:
-                self.failures.setdefault(entry.program, SKIPPED)
+        for draw in self.passes:
+            if draw.program not in self.programs:
+                self.failures.setdefault(draw.program, SKIPPED)
         self._look_for_skipped_draws()
         return Measured(
             self.driver,
@@ -256,6 +256,6 @@ class _Reader:
     def _look_for_skipped_draws(self) -> None:
         """Record a failure for layers whose draws were not submitted for an unknown reason."""
         for layer, jobs in self.jobs.items():
-            reported = any(entry.program in self.failures for entry in self.passes if entry.layer == layer)
+            reported = any(draw.program in self.failures for draw in self.passes if draw.layer == layer)
             if not reported and not sum(job.records for job in jobs):
                 self.failures[layer] = "compiles, but none of its draws reaches the GPU"

@@ -106,7 +106,7 @@ def explain(bundle: Bundle, measured: Measured, report: Report, layer: str) -> W
     row = next(row for row in report.rows if row.layer == layer)
     loops = loops_of(bundle)
     totals = dict.fromkeys(PURPOSES, 0)
-    for entry in (entry for entry in bundle.manifest.passes if entry.layer == layer):
+    for entry in (draw for draw in bundle.manifest.passes if draw.layer == layer):
         listing = measured.listings.get(entry.program, "").splitlines()
         if row.failed or not listing:
             reason = measured.failures.get(entry.program) or measured.failures.get(layer, "nothing was compiled")

@@ -78,9 +78,7 @@ class RandomShader:
 
     def __init__(self, seed: tuple[int, int]) -> None:
         self.random = random.Random(f"{seed}")
-        self.variables: list[dict[str, str]] = [
-            {"coord0": "vec4", "coord1": "vec4", "u": "float", "texel": "vec2"},
-        ]
+        self.variables: list[dict[str, str]] = [{"coord0": "vec4", "coord1": "vec4", "u": "float", "texel": "vec2"}]
         self.read_only = {"coord0", "coord1", "u", "texel"}
         self.functions: list[tuple[str, str, list[str]]] = []
         self.macros: dict[str, tuple[int, str]] = {}
@@ -395,8 +393,8 @@ def judge(text: str, seed: int) -> str:
         shader = parse("random", text)
     except BundleError:
         return "refused"
-    for number, device in enumerate(DEVICES):
-        rng = np.random.default_rng((seed, number))
+    for index, device in enumerate(DEVICES):
+        rng = np.random.default_rng((seed, index))
         machine = Machine(
             text,
             device,
@@ -404,7 +402,7 @@ def judge(text: str, seed: int) -> str:
             FRAGMENTS,
             random_texels(rng),
             shader.executed,
-            fast=number == len(DEVICES) - 1,
+            fast=index == len(DEVICES) - 1,
         )
         try:
             machine.run()
@@ -419,13 +417,13 @@ def check(seed: int, programs: int, seconds: float) -> dict[str, Any]:
     """Test ``programs`` programs, or fewer if the time is over; return the counts and findings."""
     end = time.monotonic() + seconds
     report: dict[str, Any] = {"seed": seed, "programs": 0, "accepted": 0, "findings": []}
-    for number in range(programs):
-        text = RandomShader((seed, number)).text()
-        verdict = judge(text, number)
+    for index in range(programs):
+        text = RandomShader((seed, index)).text()
+        verdict = judge(text, index)
         report["programs"] += 1
         report["accepted"] += verdict != "refused"
         if verdict not in ("refused", "accepted", "no GLSL"):
-            report["findings"].append({"number": number, "finding": verdict, "text": text})
+            report["findings"].append({"number": index, "finding": verdict, "text": text})
         if time.monotonic() > end or len(report["findings"]) >= MOST_FINDINGS:
             break
     return report

@@ -81,12 +81,12 @@ def work(seed: int, first: int, last: int, is_random: bool) -> None:
         texture = objects.texture(SIDE, SIDE, np.random.default_rng(0).bytes(4 * SIDE * SIDE))
         framebuffer = objects.framebuffer(objects.texture(SIDE, SIDE))
         triangle = objects.buffer(np.array([-1, -1, 3, -1, -1, 3], "<f4").tobytes())
-        for number in range(first, last):
-            text, shader = mutant(texts, seed, number)
+        for index in range(first, last):
+            text, shader = mutant(texts, seed, index)
             if shader is None:
                 print('{"verdict": "refused"}', flush=True)
                 continue
-            print(json.dumps({"number": number, "written": shader.written}), flush=True)
+            print(json.dumps({"number": index, "written": shader.written}), flush=True)
             verdict = "drawn"
             for lines in LATE_LINES if "VC4" in context.gl.text(GL.GL_RENDERER) else LINES:
                 try:

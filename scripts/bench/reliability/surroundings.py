@@ -150,15 +150,15 @@ def tables(folder: Path, rng: random.Random) -> Cases:
 
     entry, path = Input("x", "numbers", FixedPoint("t", 0, 6, 1.0), None), folder / "values.csv"
     sound = b"0.5,1.5,-2.0\n3.0,4e3,5.0\n"
-    for number in range(CHANGES):
+    for index in range(CHANGES):
         path.write_bytes(_changed(sound, rng))
         try:
             number_files.read_input(path, entry)
             yield ""
         except GlslInferError as error:
-            yield "" if str(path) in str(error) else f"table {number}: the message has no file: {error}"
+            yield "" if str(path) in str(error) else f"table {index}: the message has no file: {error}"
         except Exception as error:
-            yield f"table {number}: {error!r}"
+            yield f"table {index}: {error!r}"
 
 
 def signatures(folder: Path, rng: random.Random) -> Cases:

@@ -103,7 +103,7 @@ def other_names() -> str:
 def _models_written() -> str:
     """Return the operators created by the compiler from others, and their costs."""
     stages = {stage for names in videocore.STAGES.values() for stage in names}
-    drawn = [name for name in PARTS_OF_OTHERS if name in videocore.written() and name not in stages]
+    drawn = [name for name in PARTS_OF_OTHERS if name in videocore.stored() and name not in stages]
     return f"\nMade of these: {', '.join(f'`{name}`' for name in drawn)} {videocore.cell(drawn)}.\n"
 
 

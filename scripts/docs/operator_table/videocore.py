@@ -57,7 +57,7 @@ def measured(bundles: Iterable[Path], driver: Driver) -> dict[str, dict[str, obj
     return dict(sorted(best.items()))
 
 
-def written() -> Mapping[str, Mapping[str, object]]:
+def stored() -> Mapping[str, Mapping[str, object]]:
     """Return the results stored in the file."""
     numbers: Mapping[str, Mapping[str, object]] = json.loads(NUMBERS.read_text("utf-8"))
     return numbers
@@ -70,7 +70,7 @@ def write(numbers: Mapping[str, Mapping[str, object]]) -> None:
 
 def cell(operators: Iterable[str]) -> str:
     """Return the page's text on some operators: instructions/floor of each that draws."""
-    numbers = written()
+    numbers = stored()
     names = [stage for name in operators for stage in STAGES.get(name, (name,))]
     rows = [numbers[name] for name in names if name in numbers]
     return ",".join(f"{row['instructions']:g}/{row['floor']:g}" for row in rows)

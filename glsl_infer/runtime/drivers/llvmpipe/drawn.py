@@ -60,9 +60,11 @@ class Drawn:
         """Convert the bundle for llvmpipe."""
         # Imported here because other drivers start sooner without these modules.
         from glsl_infer.runtime.drivers import shared_constants
-        from glsl_infer.runtime.drivers.llvmpipe import own_coordinates, uniform_rows, weight_halves
+        from glsl_infer.runtime.drivers.llvmpipe import fetch_loops, own_coordinates, uniform_rows, weight_halves
 
         bundle = shared_constants.merged(own_coordinates.merged(bundle), uniform_rows.MOST_VECTORS)
+        limit = self._gl.integer(GL.GL_MAX_FRAGMENT_UNIFORM_VECTORS)
+        bundle = fetch_loops.looped(bundle, uniform_rows.MOST_VECTORS, limit)
         largest = self._gl.integer(GL.GL_MAX_TEXTURE_SIZE)
         self.bundle = weight_halves.with_spare_rows(bundle, largest)
         self._share_members()
