@@ -13,13 +13,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import ShaderProgram, Slice
-from glsl_infer.support.records import dataclass
+from glsl_infer.support.records import dataclass, replace
 
 UNIFORM = "slice_constants"
 """Name of the array in rewritten shaders."""

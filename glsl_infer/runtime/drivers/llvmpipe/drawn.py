@@ -9,7 +9,6 @@ If the session has read the file itself, a texture's bytes are released as soon 
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from dataclasses import replace
 from typing import cast
 
 from glsl_infer.bundle import Bundle
@@ -20,6 +19,7 @@ from glsl_infer.gl.objects import Objects
 from glsl_infer.program import Texture
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.support.memory import trim_heap
+from glsl_infer.support.records import replace
 
 EXTENSION = "GL_OES_texture_float"
 
