@@ -22,7 +22,6 @@ from glsl_infer.runtime.frame import Call
 from glsl_infer.runtime.gpu_executor import GpuExecutor
 from glsl_infer.runtime.inputs import Named, Numbers, as_values, by_name
 from glsl_infer.runtime.opening import opened
-from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
 from glsl_infer.runtime.pipeline import PendingFrame, Wait, check_wait, finished
 from glsl_infer.runtime.state import State
@@ -528,4 +527,6 @@ class Session(Closing):
         for part in self.gpu_executors:
             if model_input.name in part.inputs:
                 return part.fitted(model_input.name, picture)
+        from glsl_infer.runtime.pictures import preprocess  # imports Pillow; sessions start sooner without it
+
         return preprocess.load_for(picture, model_input)

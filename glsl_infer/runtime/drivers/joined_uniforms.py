@@ -12,13 +12,12 @@ from __future__ import annotations
 import struct
 from collections import ChainMap, Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.program import Pass, ShaderProgram, Slice, UniformValue
-from glsl_infer.support.records import dataclass
+from glsl_infer.support.records import dataclass, replace
 
 UNIFORM = "joined_uniforms"
 """Name of the array in rewritten shaders."""

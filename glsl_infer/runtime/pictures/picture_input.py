@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Union
 
 import numpy as np
-from PIL import Image
 
 from glsl_infer.bundle.manifest import Input
 from glsl_infer.errors import ImageError
@@ -28,6 +27,10 @@ from glsl_infer.runtime.transfers import Transfers
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
+
+TYPE_CHECKING = False  # checkers know the name, and the module typing loads slowly
+if TYPE_CHECKING:
+    from PIL import Image
 
 
 @dataclass(frozen=True)
@@ -205,6 +208,8 @@ class PictureInput:
 
 def _image(pixels: NDArray[np.uint8]) -> Image.Image:
     """Return pixels (height, width, channels) as a Pillow image."""
+    from PIL import Image  # sessions start sooner without it
+
     return Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import Pass, ShaderProgram, Texture
+from glsl_infer.support.records import replace
 
 _FETCH = re.compile(r"(texture2D\(\w+, vec2\()coord(\d)\.([xz])(, (?:WAIT\()?)coord(\d)\.([yw])(\)+;)")
 """A fetch at purely interpolated coordinates: the varyings, and the half of each."""

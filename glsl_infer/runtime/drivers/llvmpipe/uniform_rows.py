@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import Pass, Slice, UniformValue
 from glsl_infer.support.ndarray import NDArray
-from glsl_infer.support.records import dataclass
+from glsl_infer.support.records import dataclass, replace
 
 SAMPLER = "uniform_rows"
 """Name of the texture's uniform in rewritten shaders."""

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Set
-from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.support.records import replace
 
 HALVES = b"lower = ROW.y + 0.5;"
 """Line in shaders that read two halves (shaders/convolution_texture.frag). Nothing in them depends on the height."""
