@@ -1,11 +1,16 @@
-"""Imports NumPy without its submodules for other purposes, as NumPy 2 does: they are executed at their first use.
+"""A fast start of commands that use a model, for processes of glsl-infer's own.
 
-NumPy 1 executes all of them when it is imported. Five that no session uses take a Pi Zero 58 million instructions, a
-quarter of NumPy's import.
+NumPy is imported without modules that no session uses: they are executed at their first use. NumPy 2 delays the same
+submodules itself. NumPy 1 executes all of them when it is imported: five take a Pi Zero 58 million instructions. All
+releases import ``ast`` and ``pickle``, which take 17 million.
+
+Python looks for garbage after each 700 new objects. The objects of a start are no garbage, and looking at them takes 18
+million instructions.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from importlib.machinery import PathFinder
@@ -17,8 +22,14 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from typing import Any
 
-DELAYED = ("numpy.ctypeslib", "numpy.fft", "numpy.ma", "numpy.polynomial", "numpy.random")
-"""Submodules of NumPy that its other modules do not use."""
+DELAYED = (
+    *("numpy.ctypeslib", "numpy.fft", "numpy.ma", "numpy.polynomial", "numpy.random"),
+    *("ast", "pickle"),
+)
+"""Modules that NumPy imports, and of which it uses nothing before a function of NumPy needs them."""
+
+NEW_OBJECTS = 50_000
+"""Number of new objects before a collection: more than a start creates, and at most some megabytes of garbage."""
 
 _SET_BY_IMPORTS = ("__path__", "__file__", "__cached__")
 """Attributes that the import system looks up before it sets them."""
@@ -26,18 +37,25 @@ _SET_BY_IMPORTS = ("__path__", "__file__", "__cached__")
 _lock = threading.RLock()
 
 
-def delay() -> None:
-    """Delay ``DELAYED`` if NumPy is not imported yet. For processes of glsl-infer's own, not for those of its users."""
+def prepare() -> None:
+    """Delay ``DELAYED`` and make collections of garbage rarer, unless NumPy is imported already."""
     if "numpy" not in sys.modules:
         sys.meta_path.insert(0, _Finder())
+        gc.set_threshold(NEW_OBJECTS)
+
+
+def _numpy_begins() -> bool:
+    """Return whether NumPy is being imported."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and getattr(numpy.__spec__, "_initializing", False)
 
 
 class _Finder:
-    """Finds the delayed submodules while NumPy itself is imported, and nothing afterwards."""
+    """Finds the delayed modules while NumPy itself is imported, and nothing afterwards."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name not in DELAYED or not getattr(sys.modules["numpy"].__spec__, "_initializing", False):
+        if name not in DELAYED or not _numpy_begins():
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
