@@ -137,6 +137,8 @@ def loops_of(bundle: Bundle) -> Loops:
 
 
 class _Reader:
+    """Parser of a transcript; arguments as for ``parse``."""
+
     def __init__(self, passes: Sequence[Pass], loops: Loops) -> None:
         self.passes, self.loops = passes, loops
         self.driver, self.programs, self.failures = "", dict[str, Shader](), dict[str, str]()
@@ -144,7 +146,7 @@ class _Reader:
         self.frame: list[Job] = []
         self.listings: dict[str, list[str]] = {}
         self._drawn: Pass | None = None
-        self._whole = self._listing = False
+        self._in_frame = self._listing = False
         self._stage, self._reason = "", ""
 
     def read(self, lines: Iterable[str]) -> Measured:
@@ -153,7 +155,7 @@ class _Reader:
         for draw in self.passes:
             if draw.program not in self.programs:
                 self.failures.setdefault(draw.program, SKIPPED)
-        self._look_for_skipped_draws()
+        self._record_skipped_draws()
         return Measured(
             self.driver,
             self._executed(),
@@ -192,7 +194,7 @@ class _Reader:
         elif line.startswith("@driver "):
             self.driver = line.split(" ", 1)[1]
         elif line == "@frame":
-            self._drawn, self._whole = None, True
+            self._drawn, self._in_frame = None, True
         elif match := _SUBMITTED.match(line):
             self._submitted([int(number, 16 if number == match[11] else 10) for number in match.groups()])
         elif self._drawn is not None:
@@ -239,7 +241,7 @@ class _Reader:
             not flags & _USE_CLEAR_COLOR,
             commands + record_bytes + uniforms,
         )
-        if self._whole:
+        if self._in_frame:
             self.frame.append(job)
         elif self._drawn is not None:
             self.jobs[self._drawn.layer].append(job)
@@ -253,7 +255,7 @@ class _Reader:
                 programs[name] = replace(programs[name], executed=counts.instructions, fetches=counts.fetches)
         return programs
 
-    def _look_for_skipped_draws(self) -> None:
+    def _record_skipped_draws(self) -> None:
         """Record a failure for layers whose draws were not submitted for an unknown reason."""
         for layer, jobs in self.jobs.items():
             reported = any(draw.program in self.failures for draw in self.passes if draw.layer == layer)

@@ -7,10 +7,10 @@ import os
 import sys
 
 
-def mark(number: int) -> None:
+def mark(frame: int) -> None:
     """Make the plug-in print the number of executed instructions."""
     try:
-        os.getpgid(0x7000 + number)
+        os.getpgid(0x7000 + frame)
     except OSError:
         pass
 
