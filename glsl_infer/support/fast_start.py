@@ -1,8 +1,8 @@
 """A fast start of commands that use a model, for processes of glsl-infer's own.
 
-NumPy is imported without modules that no session uses: they are executed at their first use. NumPy 2 delays the same
-submodules itself. NumPy 1 executes all of them when it is imported: five take a Pi Zero 58 million instructions. All
-releases import ``ast`` and ``pickle``, which take 17 million.
+NumPy is imported without modules that no session uses: they are executed at their first use. NumPy 2 delays five of
+them itself. NumPy 1 executes them when it is imported, which takes a Pi Zero 58 million instructions. The others take
+35 million: modules of the standard library, and those that give functions of NumPy their docstrings.
 
 Python looks for garbage after each 700 new objects. The objects of a start are no garbage, and looking at them takes 18
 million instructions.
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from typing import Any
 
-DELAYED = (
-    *("numpy.ctypeslib", "numpy.fft", "numpy.ma", "numpy.polynomial", "numpy.random"),
-    *("ast", "pickle"),
-)
-"""Modules that NumPy imports, and of which it uses nothing before a function of NumPy needs them."""
+DELAYED = {
+    **dict.fromkeys(("numpy.ctypeslib", "numpy.fft", "numpy.ma", "numpy.polynomial", "numpy.random"), "numpy"),
+    **dict.fromkeys(("numpy.core._add_newdocs", "numpy.core._add_newdocs_scalars"), "numpy"),  # NumPy 1
+    **dict.fromkeys(("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"), "numpy"),  # NumPy 2
+    **dict.fromkeys(("ast", "pickle", "textwrap"), "numpy"),
+    "ipaddress": "urllib.parse",
+}
+"""Modules that are delayed while another module is imported, and that module, which uses nothing of them meanwhile."""
 
 NEW_OBJECTS = 50_000
 """Number of new objects before a collection: more than a start creates, and at most some megabytes of garbage."""
@@ -44,18 +47,17 @@ def prepare() -> None:
         gc.set_threshold(NEW_OBJECTS)
 
 
-def _numpy_begins() -> bool:
-    """Return whether NumPy is being imported."""
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and getattr(numpy.__spec__, "_initializing", False)
+def _is_being_imported(name: str) -> bool:
+    module = sys.modules.get(name)
+    return module is not None and getattr(module.__spec__, "_initializing", False)
 
 
 class _Finder:
-    """Finds the delayed modules while NumPy itself is imported, and nothing afterwards."""
+    """Finds the delayed modules while the other module is imported, and nothing afterwards."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name not in DELAYED or not _numpy_begins():
+        if name not in DELAYED or not _is_being_imported(DELAYED[name]):
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
