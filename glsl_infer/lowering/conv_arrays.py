@@ -84,6 +84,7 @@ def draw(
     stride, gate = 4 * rows.shape[1], build.gate(node)
     layer_draws = conv_draws.draws(node, build, columns, reads)
     bindings = [entry.binding for entry in layer_draws]
+    residual_coordinates = Coordinates(bindings, "residual") if residual else None
     texts: dict[int, str] = {}
     for index, (view, entry) in enumerate(zip(target.views, layer_draws)):
         binding = entry.binding
@@ -96,9 +97,9 @@ def draw(
             return constant_weights(numbers[column], lanes)
 
         residual_taps = []
-        if residual:
+        if residual_coordinates is not None:
             product = Product(count - 2 if factor else None, "")
-            residual_taps.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [product]))
+            residual_taps.append(residual_coordinates.tap(binding, 0, 0, 0, [product]))
         defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
         if gate is not None:
             defines["GATE_SCALE"] = gate.scale

@@ -156,8 +156,8 @@ def simulate(
     total, product_bits, sum_bits = (np.zeros(order.shape, np.float32) for _ in range(3))
     product, sums, bits, value_bits = (np.empty(order.shape, np.float32) for _ in range(4))
     starts = order.of_components(biases)
-    fourth_sums = np.empty((count, slices, positions), np.float32) if fourth else None
-    changed = np.empty((count, slices, positions), np.bool_) if fourth else None
+    fourth_sums = np.empty((slices, count, positions), np.float32) if fourth else None
+    changed = np.empty((slices, count, positions), np.bool_) if fourth else None
     # A block of a wide convolution has zeros in the columns of other blocks.
     columns = range(count) if fourth else np.flatnonzero(constants.any(axis=(0, 2)))
     for column in columns:
@@ -176,7 +176,7 @@ def simulate(
         bits *= adds
         sum_bits += bits
         if fourth_sums is not None and changed is not None:
-            fourth_sums[column], changed[column] = order.fourth(sums), order.fourth(adds)
+            fourth_sums[:, column], changed[:, column] = order.fourth(sums), order.fourth(adds)
 
     def reshaped(numbers: Floats) -> Floats:
         return order.convert(numbers).reshape(positions, slices, 4)
@@ -184,7 +184,7 @@ def simulate(
     totals = reshaped(starts + total), reshaped(product_bits), reshaped(sum_bits)
     if fourth_sums is None or changed is None:
         return SimulatedSums(*totals, None, None)
-    last_axis = (1, 2, 0)
+    last_axis = (0, 2, 1)
     return SimulatedSums(
         *totals,
         np.ascontiguousarray(fourth_sums.transpose(last_axis)),

@@ -139,14 +139,16 @@ def starts(
             if fetch_offsets is None or sums.fourth is None or sums.changed is None:
                 continue
             product_bits = np.ascontiguousarray(sums.product_bits[:, member, 3])
-            fourth = _Fourth(sums.fourth[member], sums.changed[member], product_bits, counts[:, member, 3].copy())
+            changed = sums.changed[member].astype(np.float32)
+            fourth = _Fourth(sums.fourth[member], changed, product_bits, counts[:, member, 3].copy())
             offsets = [immediates.factor(float(fetch_offsets[index]) * stretch) for stretch in STRETCHES]
-            spread, fetch_offsets[index] = min((float(fourth.losses(lower)[1]), lower) for lower in offsets)
+            losses = {lower: fourth.losses(lower) for lower in offsets}
+            spread, lower = min((float(variance), lower) for lower, (_, variance) in losses.items())
             if separate_slices and 255.0 * spread**0.5 > MOST_UNEVEN:
-                fetch_offsets[index] = 0.0
-            truncated[index, 3] = (
-                biases[index, 3] - np.float64(fetch_offsets[index]) - fourth.losses(float(fetch_offsets[index]))[0]
-            )
+                lower = 0.0
+            mean = losses[lower][0] if lower in losses else fourth.losses(lower)[0]
+            fetch_offsets[index] = lower
+            truncated[index, 3] = biases[index, 3] - np.float64(lower) - mean
     return Starts(immediates.streamed(truncated), fetch_offsets)
 
 
@@ -154,11 +156,11 @@ def starts(
 class _Fourth:
     """Partial sums of a slice's fourth component, (positions, columns).
 
-    ``changed`` marks the columns at which they changed, and ``counts`` are weights of the positions.
+    ``changed`` is 1 for columns at which they changed, else 0, and ``counts`` are weights of the positions.
     """
 
     sums: Floats
-    changed: NDArray[np.bool_]
+    changed: Floats
     product_bits: Floats
     counts: Floats
 
@@ -169,7 +171,7 @@ class _Fourth:
         losses = _losses(bits.sum(axis=1), self.product_bits)
         mean = (losses * self.counts).sum(axis=0)
         with np.errstate(over="ignore"):  # sums before an exponential can be huge; they are not corrected
-            spread = (losses - mean) ** 2 + (bits**2).sum(axis=1) / 12.0
+            spread = (losses - mean) ** 2 + np.square(bits, out=bits).sum(axis=1) / 12.0
         return mean, (spread * self.counts).sum(axis=0)
 
 
