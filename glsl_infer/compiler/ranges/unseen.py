@@ -390,7 +390,7 @@ class Runs:
 
         Args:
             network: the network as it is drawn.
-            causes: measure clipping and rounding separately.
+            causes: measure clipping and rounding separately, and the losses of layers.
             seen: use the ranges learnt from all images, as if images like the held-out ones were in the calibration.
         """
 
@@ -404,7 +404,7 @@ class Runs:
                 if all(node.attrs.get(key) is None for key in ("scale", "scales")):
                     return value  # a copy, or a vector without a scale so far
                 rounded = np.asarray(node.operator.store(node, value), np.float32)
-                if _has_range(node, value):
+                if causes and _has_range(node, value):
                     losses[node.name] = _loss(node, value, rounded)
                 return rounded
 
