@@ -41,7 +41,7 @@ def refused(capsys: Capture, argv: list[object], code: int = 2) -> str:
 
 def run(
     *argv: object,
-    entry: Callable[[Sequence[str]], Union[int, None]] = main,
+    entry_point: Callable[[Sequence[str]], Union[int, None]] = main,
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Done:
@@ -55,7 +55,7 @@ def run(
     """
     words = [str(word) for word in argv]
     with restored(folder, environment), _captured() as streams:
-        code = code_of(entry, words)
+        code = code_of(entry_point, words)
     return subprocess.CompletedProcess(words, code, *(stream.getvalue().decode("utf-8") for stream in streams))
 
 
@@ -81,7 +81,7 @@ def run_script(script: Path, *argv: object, folder: Path | None = None) -> Done:
                     del sys.modules[name]
         return 0
 
-    return run(*argv, entry=execute, folder=folder)
+    return run(*argv, entry_point=execute, folder=folder)
 
 
 def run_in_child(*commands: Sequence[object], before: str = "", **environment: str) -> list[Done]:
@@ -147,10 +147,10 @@ def _captured() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
             err.detach()
 
 
-def code_of(entry: Callable[[Sequence[str]], Any], words: Sequence[str]) -> int:
+def code_of(entry_point: Callable[[Sequence[str]], Any], words: Sequence[str]) -> int:
     """Return the exit code of a command; argparse ends it by ``SystemExit``."""
     try:
-        return int(entry(words) or 0)
+        return int(entry_point(words) or 0)
     except SystemExit as ended:
         if isinstance(ended.code, str):
             print(ended.code, file=sys.stderr)

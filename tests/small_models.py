@@ -163,9 +163,9 @@ def _exported(name: str, model: Any, folder: Path, seed: int) -> tuple[float, fl
 
     graph = to_graph(model)
     images = [random_inputs(graph, seed + index) for index in range(PICTURES + 1)]
-    inputs, others = images[0], images[1:]
+    inputs, calibration_images = images[0], images[1:]
     labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
-    bundles.write(build(graph, labels, calibration=others).bundle, folder / f"{name}.glslnn")
+    bundles.write(build(graph, labels, calibration=calibration_images).bundle, folder / f"{name}.glslnn")
     np.savez(folder / f"{name}.npz", **inputs)
     bundle = bundles.read(folder / f"{name}.glslnn")
     expected = _by_name(graph, model(_as_called(model, fed(graph, inputs)), training=False))

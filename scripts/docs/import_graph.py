@@ -92,7 +92,7 @@ def section(rows: Sequence[Sequence[str]], edges: Edges, wrong: set[tuple[str, s
     return "\n".join(lines)
 
 
-def written(page: str, text: str) -> str:
+def page_with(page: str, text: str) -> str:
     """Return the page with the text between its two marks.
 
     Raises:
@@ -119,7 +119,7 @@ def main() -> int:
     )
     args = parser.parse_args()
     try:
-        page = written(args.out.read_text("utf-8"), new_page())
+        page = page_with(args.out.read_text("utf-8"), new_page())
         args.out.write_text(page, "utf-8")
     except (OSError, ValueError) as error:
         print(f"error: {args.out}: {error}", file=sys.stderr)

@@ -19,9 +19,9 @@ CONTEXT_LOST = 0x0507
 
 def first_layer_of(bundle: Bundle, layer: str) -> tuple[str, bytes]:
     """Return the first layer drawn with the (first) program of ``layer``, and the program's fragment source."""
-    name = next(entry.program for entry in bundle.manifest.passes if entry.layer == layer)
-    program = next(entry for entry in bundle.manifest.programs if entry.name == name)
-    first = next(entry.layer for entry in bundle.manifest.passes if entry.program == name)
+    name = next(draw.program for draw in bundle.manifest.passes if draw.layer == layer)
+    program = next(pair for pair in bundle.manifest.programs if pair.name == name)
+    first = next(draw.layer for draw in bundle.manifest.passes if draw.program == name)
     return first, bundle.members[program.fragment]
 
 

@@ -16,13 +16,13 @@ Tile = tuple[str, int, int, int, int, bytes]
 """Texture, x, y, width, height, texels."""
 
 
-def of(numbers: Sequence[float], channel: int) -> float:
+def of(values: Sequence[float], channel: int) -> float:
     """Return an entry of ``scales`` or ``zeros``, which have one for all channels, or one for each."""
-    return numbers[0] if len(numbers) == 1 else numbers[channel]
+    return values[0] if len(values) == 1 else values[channel]
 
 
-def clip(number: float, low: int, high: int) -> int:
-    return int(min(max(math.floor(number), low), high))
+def clip(value: float, low: int, high: int) -> int:
+    return int(min(max(math.floor(value), low), high))
 
 
 def decode(texels: bytes) -> list[int]:
@@ -34,8 +34,8 @@ def encode(integers: Sequence[int]) -> bytes:
     return bytes(byte for n in integers for byte in (math.floor(n / 256) + 128, n - 256 * math.floor(n / 256)))
 
 
-def fixed(number: float, scale: float) -> int:
-    return clip(number / scale * 256 + 0.5, -32768, 32767)
+def fixed(value: float, scale: float) -> int:
+    return clip(value / scale * 256 + 0.5, -32768, 32767)
 
 
 def tiles_of_picture(value: Value, pixels: bytes) -> Iterator[Tile]:
@@ -58,16 +58,16 @@ def tiles_of_numbers(value: Value, numbers: Sequence[float]) -> Iterator[Tile]:
         texels = bytearray()
         for at in range(0, len(numbers), channels):
             pixel = numbers[at : at + channels]
-            part = range(s * per_view, min((s + 1) * per_view, channels))
+            chunk = range(s * per_view, min((s + 1) * per_view, channels))
             if "scale" in value:
-                texels += encode([fixed(pixel[c], value["scale"]) for c in part])
+                texels += encode([fixed(pixel[c], value["scale"]) for c in chunk])
             elif "bits" in value:
-                stored = [pixel[c] / of(value["scales"], c) * 255 + of(value["zeros"], c) for c in part]
+                stored = [pixel[c] / of(value["scales"], c) * 255 + of(value["zeros"], c) for c in chunk]
                 integers = [clip(number * 256 + 0.5, 0, 65280) for number in stored]
-                texels += bytes(byte for n in integers for byte in divmod(n, 256)) + bytes(4 - 2 * len(part))
+                texels += bytes(byte for n in integers for byte in divmod(n, 256)) + bytes(4 - 2 * len(chunk))
             else:
-                stored = [pixel[c] / of(value["scales"], c) * 255 + of(value["zeros"], c) + 0.5 for c in part]
-                texels += bytes(clip(number, 0, 255) for number in stored) + bytes(4 - len(part))
+                stored = [pixel[c] / of(value["scales"], c) * 255 + of(value["zeros"], c) + 0.5 for c in chunk]
+                texels += bytes(clip(number, 0, 255) for number in stored) + bytes(4 - len(chunk))
         yield texture, x, y, value["width"], value["height"], bytes(texels)
 
 
@@ -97,8 +97,8 @@ def array_of(value: Value, read: Callable[[str], tuple[int, bytes]]) -> Array:
 
 def rows_of(array: Array) -> list[list[float]]:
     """Return an array as rows along its last axis."""
-    shape, numbers = array
-    return [numbers[at : at + shape[-1]] for at in range(0, len(numbers), shape[-1])]
+    shape, values = array
+    return [values[at : at + shape[-1]] for at in range(0, len(values), shape[-1])]
 
 
 def softmax(row: list[float]) -> list[float]:
@@ -116,13 +116,13 @@ def after(step: dict[str, Any], arrays: list[Array]) -> list[Array]:
     name = step["step"]
     if name == "concatenate":
         shapes = [shape for shape, _ in arrays]
-        numbers = list(itertools.chain.from_iterable(numbers for _, numbers in arrays))
-        return [((sum(shape[0] for shape in shapes), *shapes[0][1:]), numbers)]
+        values = list(itertools.chain.from_iterable(values for _, values in arrays))
+        return [((sum(shape[0] for shape in shapes), *shapes[0][1:]), values)]
     if name == "rows":
         n = step["columns"]
-        return [((len(numbers) // n, n), numbers) for _, numbers in arrays]
+        return [((len(values) // n, n), values) for _, values in arrays]
     if name == "sigmoid":
-        return [(shape, [1 / (1 + math.exp(-x)) for x in numbers]) for shape, numbers in arrays]
+        return [(shape, [1 / (1 + math.exp(-x)) for x in values]) for shape, values in arrays]
     if name == "argmax":
         return [(array[0][:-1], [float(row.index(max(row))) for row in rows_of(array)]) for array in arrays]
     function = {"softmax": softmax, "l2-normalize": normalized}[name]

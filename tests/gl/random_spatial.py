@@ -124,9 +124,10 @@ def normalised(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     groups = int(rng.choice([count for count in range(1, channels + 1) if channels % count == 0]))
     nodes = [pool_node("mean", "a"), Node("deviation", "global_deviation", ("a",))]
     if rng.integers(2):
-        both = ("mean", "deviation")
+        statistics = ("mean", "deviation")
         nodes += [
-            Node(f"group-{name}", "group_statistics", both, {"groups": groups, "statistic": name}) for name in both
+            Node(f"group-{name}", "group_statistics", statistics, {"groups": groups, "statistic": name})
+            for name in statistics
         ]
     attrs = {"epsilon": 1e-3, "activation": str(rng.choice(["linear", "relu", "tanh"]))}
     attrs |= {name: tuple(rng.normal(0.5, 1.0, channels).tolist()) for name in ("gamma", "beta")}

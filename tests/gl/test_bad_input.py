@@ -145,13 +145,13 @@ LIMITS = {
 
 def report(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
     """Make glGetIntegerv report the given limits, by name."""
-    gl, numbers = gles2(), {getattr(GL, name): value for name, value in limits.items()}
+    gl, replaced_limits = gles2(), {getattr(GL, name): value for name, value in limits.items()}
     real = gl.GetIntegerv
 
     def reported(name: int, values: Any) -> None:
         real(name, values)
-        if name in numbers:
-            values[0] = numbers[name]
+        if name in replaced_limits:
+            values[0] = replaced_limits[name]
 
     monkeypatch.setattr(gl, "GetIntegerv", reported)
 
@@ -253,8 +253,8 @@ def answers(capfd: Capture, *arguments: object) -> list[dict[str, float]]:
     output = capfd.readouterr()
     assert output.err == ""
     return [
-        {prediction["label"]: prediction["probability"] for prediction in entry["predictions"]}
-        for entry in json.loads(output.out)
+        {prediction["label"]: prediction["probability"] for prediction in answer["predictions"]}
+        for answer in json.loads(output.out)
     ]
 
 
@@ -291,8 +291,8 @@ def content(data: bytes) -> Callable[[Path], object]:
 
 def cut(suffix: str, share: float) -> Callable[[Path], object]:
     def make(path: Path) -> None:
-        whole = saved(path.parent, Image.fromarray(noise(64, 48)), f"whole.{suffix}").read_bytes()
-        path.write_bytes(whole[: int(len(whole) * share)])
+        complete = saved(path.parent, Image.fromarray(noise(64, 48)), f"whole.{suffix}").read_bytes()
+        path.write_bytes(complete[: int(len(complete) * share)])
 
     return make
 

@@ -49,7 +49,7 @@ def test_a_row_for_every_picture_and_the_same_numbers_as_json(tmp_path: Path, ca
     assert result[2]["label_1"] == result[2]["probability_2"] == ""
     assert main([*argv, "--json"]) == 2
     report = json.loads(capsys.readouterr().out)[0]["predictions"]
-    assert [result[0]["label_1"], result[0]["label_2"]] == [entry["label"] for entry in report]
+    assert [result[0]["label_1"], result[0]["label_2"]] == [prediction["label"] for prediction in report]
     assert float(result[0]["probability_1"]) == pytest.approx(report[0]["probability"], abs=1e-6)
 
 

@@ -173,8 +173,5 @@ def test_invalid_attributes_are_reported(context: Context) -> None:
         Node("n", "tensor_norm", ("a",), {"epsilon": "x"}),
     ]
     built = build(Graph("m", body, "n"), ())
-    with (
-        Session(built.bundle, context=context, cache=False) as session,
-        pytest.raises(RunError, match="layer 'n'"),
-    ):
+    with Session(built.bundle, context=context, cache=False) as session, pytest.raises(RunError, match="layer 'n'"):
         session.run(np.zeros((6, 6, 3), np.uint8))

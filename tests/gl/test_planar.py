@@ -342,8 +342,8 @@ def test_the_plain_runner_draws_shared_textures(tmp_path: Path) -> None:
     with Context() as context:
         runner = PlainRunner(tmp_path / "shared.glslnn", context.gl, driver_of(context).device_lines)
         assert len(list(runner.layers({"image": picture.tobytes()}))) == 6
-        ((_, numbers),) = runner.results().values()
-        np.testing.assert_allclose(numbers, expected, rtol=3e-7)
+        ((_, values),) = runner.results().values()
+        np.testing.assert_allclose(values, expected, rtol=3e-7)
 
 
 @pytest.mark.drivers("all")

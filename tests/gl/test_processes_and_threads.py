@@ -206,13 +206,13 @@ def test_another_session_between_the_steps_of_a_run(parts: str, shared: bool, co
     own: dict[str, Context] = {"context": context} if shared else {}
     with Session(bundle, cache=False, **own) as session, Session(tiny_bundle("baked"), cache=False, **own) as other:
         picture = picture_of(bundle, 1)
-        expected, others = session.run(picture), other.run(PICTURES[2])
+        expected, expected_of_other = session.run(picture), other.run(PICTURES[2])
         session.run(picture_of(bundle, 2))
         other.run(PICTURES[3])
         session.upload(picture)
-        assert np.array_equal(other.run(PICTURES[2]), others)
+        assert np.array_equal(other.run(PICTURES[2]), expected_of_other)
         session.submit()
-        assert np.array_equal(other.run(PICTURES[2]), others)
+        assert np.array_equal(other.run(PICTURES[2]), expected_of_other)
         assert np.array_equal(session.read_back(), expected)
         other.activate()
         assert session.output_values()
@@ -271,8 +271,8 @@ def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
     for index in range(PROCESSES):
         folders.append(tmp_path / f"pictures-{index}")
         folders[-1].mkdir()
-        for number in range(3):
-            Image.fromarray(tiny_picture(number)).save(folders[-1] / f"{number}.png")
+        for child in range(3):
+            Image.fromarray(tiny_picture(child)).save(folders[-1] / f"{child}.png")
     table.write_text("old\n")
     start = "import os, sys; os.getpid = lambda: 1; from glsl_infer.cli import main; sys.exit(main())"
     running = [
@@ -285,19 +285,19 @@ def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
         )
         for folder in folders
     ]
-    seen = set()
+    contents = set()
     while any(process.poll() is None for process in running):
-        seen.add(table.read_bytes())
+        contents.add(table.read_bytes())
         time.sleep(0.01)
     errors_of = [process.communicate()[0] for process in running]
     assert [process.returncode for process in running] == [0] * PROCESSES, errors_of
-    seen.add(table.read_bytes())
+    contents.add(table.read_bytes())
     assert table.read_bytes() != b"old\n"
-    for text in seen - {b"old\n"}:
+    for text in contents - {b"old\n"}:
         rows = [line.split(",")[0] for line in text.decode().splitlines()[1:]]
         (folder,) = {Path(row).parent for row in rows}
         assert rows == [str(folder / f"{index}.png") for index in range(3)]
-    assert {path.suffix for path in cache.iterdir()} == {".passed", ".programs", ".shaders"}
+    assert {path.suffix for path in cache.iterdir()} == {".checked", ".passed", ".programs"}
     left = [path.name for path in (*tmp_path.iterdir(), *cache.iterdir()) if path.name.startswith(TEMPORARY)]
     assert left == []
     later = subprocess.run(

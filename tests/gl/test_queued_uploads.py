@@ -40,9 +40,9 @@ class Recording(FaultyApi):
 
     def last_before_uploads(self) -> list[str]:
         """Return the last other call before each upload."""
-        others = [name for name in self.calls if name != UPLOAD]
+        other_calls = [name for name in self.calls if name != UPLOAD]
         counts = np.cumsum([name != UPLOAD for name in self.calls])
-        return [others[count - 1] if count else "" for count, name in zip(counts, self.calls) if name == UPLOAD]
+        return [other_calls[count - 1] if count else "" for count, name in zip(counts, self.calls) if name == UPLOAD]
 
 
 @pytest.fixture

@@ -118,10 +118,10 @@ def test_a_followed_frame_is_uploaded_once(context: Context, tmp_path: Path) -> 
     with Landmarker(folder / "sides.json", context=context) as sides:
         for frame in frames[:2]:  # the first is detected, the second followed; textures are created
             assert len(sides.follow(frame)) == 2
-        seen = sides.detections
+        detections = sides.detections
         with context.gl.counting() as counts:
             assert len(sides.follow(frames[2])) == 2
-        assert sides.detections == seen
+        assert sides.detections == detections
         assert counts["glTexSubImage2D"] == 1  # the frame; neither of its two crops
         assert counts.get("glTexImage2D", 0) == 0
         reads = sum(count for name, count in counts.items() if name == "glReadPixels")

@@ -579,8 +579,8 @@ def group_norm(file: File, x: str, back: str) -> str:
     apart = file.op("Reshape", [x, file.constant([0, 2, -1], "int64")], (1, 2, 96))
     ends = [file.constant([1.0, 0.5]), file.constant([0.25, 0.0])]
     normed = file.op("InstanceNormalization", [apart, *ends], (1, 2, 96), epsilon=1e-3)
-    whole = file.op("Reshape", [normed, back], MAP)
-    scaled = file.op("Mul", [whole, file.random(4, 1, 1)], MAP)
+    reshaped = file.op("Reshape", [normed, back], MAP)
+    scaled = file.op("Mul", [reshaped, file.random(4, 1, 1)], MAP)
     return file.op("Relu", [file.op("Add", [scaled, file.random(4, 1, 1)], MAP)], MAP)
 
 
@@ -605,8 +605,8 @@ def test_zeros_next_to_a_map_are_channels_of_zeros() -> None:
     file = File(8)
     x = file.conv(file.input((1, 3, 8, 6)), 5)
     before, after = file.constant(np.zeros((1, 2, 8, 6))), file.constant(np.zeros((1, 3, 8, 6)))
-    joined = file.op("Concat", [before, x, after, x], (1, 15, 8, 6), axis=1)
-    file.output(file.conv(joined, 4))
+    concatenated = file.op("Concat", [before, x, after, x], (1, 15, 8, 6), axis=1)
+    file.output(file.conv(concatenated, 4))
     model = file.model()
     assert agreement(model) <= 2e-5
     graph = importer.imported(model, io_options=importer.IoOptions(fits={"": "none"})).survey.whole()

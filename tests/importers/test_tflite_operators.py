@@ -24,9 +24,9 @@ def unary(kind: str, options: dict | None = None) -> Build:
 
 def with_constant(kind: str, values: object, *, first: bool = False, name: str = "") -> Build:
     def build(file: File, x: int) -> int:
-        both = [file.constant(values), x] if first else [x, file.constant(values)]
+        operands = [file.constant(values), x] if first else [x, file.constant(values)]
         options = {name or kind.capitalize(): {"fusedActivationFunction": 0}} if kind in "ADD SUB MUL DIV" else None
-        return file.op(kind, both, MAP, options)
+        return file.op(kind, operands, MAP, options)
 
     return build
 
@@ -123,7 +123,7 @@ def over(kind: str, axes: list[int]) -> Build:
 
 def vector_part(file: File, x: int) -> int:
     flat = file.op("RESHAPE", [x, file.constant([1, 192], "i4")], (1, 192), {"Reshape": {}})
-    parts = [file.constant(part, "i4") for part in ([0, 3], [0, 20], [1, 2])]
+    parts = [file.constant(values, "i4") for values in ([0, 3], [0, 20], [1, 2])]
     return file.op("STRIDED_SLICE", [flat, *parts], (1, 9), {"StridedSlice": {"beginMask": 1, "endMask": 1}})
 
 
@@ -166,7 +166,7 @@ def resized(kind: str, size: tuple[int, int], corners: bool, centers: bool) -> B
 
 def strided(begin: list[int], end: list[int], step: list[int], shape: tuple[int, ...], **masks: int) -> Build:
     def build(file: File, x: int) -> int:
-        parts = [file.constant(part, "i4") for part in (begin, end, step)]
+        parts = [file.constant(values, "i4") for values in (begin, end, step)]
         names = {"beginMask": 0, "endMask": 0, "ellipsisMask": 0, "newAxisMask": 0, "shrinkAxisMask": 0, **masks}
         return file.op("STRIDED_SLICE", [x, *parts], shape, {"StridedSlice": names})
 
@@ -232,12 +232,12 @@ def prelu(*slopes: int) -> Build:
     return lambda file, x: file.op("PRELU", [x, file.random(*slopes)], MAP)
 
 
-def joined(file: File, x: int) -> int:
+def concatenation(file: File, x: int) -> int:
     parts = [x, file.conv(x, 3), file.conv(x, 2)]
     return file.op("CONCATENATION", parts, (1, 8, 6, 9), {"Concatenation": {"axis": -1}})
 
 
-def added(file: File, x: int) -> int:
+def sum_of_three(file: File, x: int) -> int:
     return file.op("ADD_N", [x, file.conv(x, 4), file.conv(x, 4)], MAP, {"AddN": {}})
 
 
@@ -307,11 +307,11 @@ CASES: dict[str, list[Build]] = {
     "REVERSE_V2": [indexed("REVERSE_V2", MAP, [2])],
     "TILE": [pixel_of_all("TILE", [1, 8, 6, 1]), repeated("TILE", 2, 3), repeated("TILE", 3, 2)],
     "ADD": [with_map("ADD"), with_map("ADD", (1, 1, 1, 4), 1), with_constant("ADD", [1.0, -2.0, 0.5, 3.0])],
-    "ADD_N": [added],
+    "ADD_N": [sum_of_three],
     "AVERAGE_POOL_2D": [pool("AVERAGE_POOL_2D", (2, 2), 2, False), pool("AVERAGE_POOL_2D", (3, 3), 2, True),
                         pool("AVERAGE_POOL_2D", (8, 6), 8, False)],
     "CAST": [cast],
-    "CONCATENATION": [joined],
+    "CONCATENATION": [concatenation],
     "CONV_2D": [convolution(5, 3, 1, True), convolution(4, 3, 2, True, 1), convolution(4, 1, 1, False, 2),
                 convolution(8, 5, 2, False, 3), grouped, dilated, wide_taps],
     "DEPTHWISE_CONV_2D": [depthwise(1, 1), depthwise(2, 2)],

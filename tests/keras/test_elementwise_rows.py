@@ -86,8 +86,8 @@ def _check_formats() -> None:
                 if len(sizes) > len(size):
                     continue
                 constant = rng.random(sizes, np.float32)
-                whole = np.broadcast_to(constant, size) if sizes else constant
-                operand = whole.transpose(tuple(layout)) if sizes else constant
+                broadcast = np.broadcast_to(constant, size) if sizes else constant
+                operand = broadcast.transpose(tuple(layout)) if sizes else constant
                 for first in (False, True):
                     graph = make(shape, np.array(operand), first=first)
                     check(f"{name} {size} {case} {first}", graph, np.logaddexp(a, constant), a)

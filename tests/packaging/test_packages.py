@@ -163,7 +163,7 @@ def test_contradicting_versions_are_all_named(release: ModuleType, copy: Path) -
     module.write_text(re.sub(r'__version__ = ".*"', '__version__ = "0.2.0rc1"', module.read_text("utf-8")))
     wrong = release.faults(copy, "v0.2.0")
     assert [line.partition(":")[0].partition(" ")[0] for line in wrong] == [
-        *("glsl_infer/__init__.py", "web/package.json", "web/package-lock.json", "CHANGELOG.md", "tag", "CHANGELOG.md"),
+        *("glsl_infer/__init__.py", "web/package.json", "web/package-lock.json", "CHANGELOG.md", "tag", "CHANGELOG.md")
     ]
     assert "give three numbers below 100" in wrong[0] and "unreleased" in wrong[-1]
 

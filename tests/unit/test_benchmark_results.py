@@ -91,7 +91,7 @@ def saved_result(**times: float) -> dict[str, Any]:
     }
 
 
-def written(path: Path, data: object) -> Path:
+def write_json(path: Path, data: object) -> Path:
     path.write_text(json.dumps(data), "utf-8")
     return path
 
@@ -122,7 +122,7 @@ def test_a_plot_without_matplotlib(capsys: Capture, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_files_without_a_result_are_refused(capsys: Capture, tmp_path: Path, content: bytes, wording: str) -> None:
-    wrong, good = tmp_path / "wrong.json", written(tmp_path / "good.json", saved_result())
+    wrong, good = tmp_path / "wrong.json", write_json(tmp_path / "good.json", saved_result())
     wrong.write_bytes(content)
     message = refused(capsys, ["benchmark", "--compare", good, wrong])
     assert message.startswith(f"error: {wrong}: ")
@@ -140,7 +140,7 @@ def test_results_of_different_machines_are_compared_with_a_warning(tmp_path: Pat
 
     fast, slow = saved_result(), saved_result(median=3.0)
     slow["machine"]["cpu"] = "D"
-    paths = written(tmp_path / "a.json", fast), written(tmp_path / "b.json", slow)
+    paths = write_json(tmp_path / "a.json", fast), write_json(tmp_path / "b.json", slow)
     assert main(["benchmark", "--compare", *map(str, paths)]) == 0
     printed = capsys.readouterr()
     assert printed.err == "warning: the results are from different machines: CPU: C and D\n"

@@ -155,11 +155,7 @@ sys.exit(main_classify(sys.argv[3:]) if sys.argv[2] == "classify" else main(sys.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "package", "argv"),
-    [
-        ("numpy", "numpy", ["classify"]),
-        ("PIL", "pillow", ["classify"]),
-        ("PIL", "pillow", ["detect"]),
-    ],
+    [("numpy", "numpy", ["classify"]), ("PIL", "pillow", ["classify"]), ("PIL", "pillow", ["detect"])],
 )
 def test_a_package_that_is_missing_is_one_line(module: str, package: str, argv: list[str], tmp_path: Path) -> None:
     """A missing package is one line, as on a board with ``pip install --no-deps`` before Debian's packages."""

@@ -111,10 +111,10 @@ def test_scale_is_the_smallest_power_of_two_that_fits(bound: float) -> None:
 def test_fixed_point_textures_go_both_ways(columns: int, length: int) -> None:
     value = FixedPoint("t", columns, length, 0.25)
     shape = (columns, length) if columns else (length,)
-    numbers = quantize.store16(np.random.default_rng(0).normal(0, 10, shape), 0.25)
-    texture = pack_fixed(numbers, value)
+    stored = quantize.store16(np.random.default_rng(0).normal(0, 10, shape), 0.25)
+    texture = pack_fixed(stored, value)
     assert texture.shape == (value.size[1], value.size[0], 4)
-    np.testing.assert_array_equal(decode_fixed(texture, value).astype(np.float32), numbers)
+    np.testing.assert_array_equal(decode_fixed(texture, value).astype(np.float32), stored)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4, 6])

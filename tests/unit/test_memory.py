@@ -228,7 +228,7 @@ def check_frame(program: CompiledNetwork) -> None:
         if texture.kind == "target"
     }
     stored: dict[str, list[NDArray[np.int64]]] = {}
-    number = 0
+    position = 0
     for node in program.graph.nodes:
         passes = [draw for draw in program.passes if draw.layer == node.name]
         for draw in passes:
@@ -236,8 +236,8 @@ def check_frame(program: CompiledNetwork) -> None:
             if draw.clear:
                 textures[draw.target][:] = 0
             for quad in draw.quads:
-                number += 1
-                textures[draw.target][quad.y : quad.y + quad.height, quad.x : quad.x + quad.width] = number
+                position += 1
+                textures[draw.target][quad.y : quad.y + quad.height, quad.x : quad.x + quad.width] = position
         for source in node.inputs:
             for before, now in zip(stored[source], texels(textures, program.values[source])):
                 assert np.array_equal(before, now), f"{node.name} reads {source}, in which something else lies"

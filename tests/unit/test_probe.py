@@ -211,7 +211,7 @@ def test_the_files_that_were_used_last_stay(tmp_path: Path, monkeypatch: pytest.
 def test_the_key_depends_on_every_input_of_the_compiler() -> None:
     driver, attributes, sources = ["V", "R"], ["position"], {"a": (b"v", b"f"), "b": (b"v", b"g")}
     key = key_of(driver, attributes, sources)
-    others = [
+    changed_inputs = [
         key_of(["V", "R2"], attributes, sources),
         key_of(["VR"], attributes, sources),
         key_of(driver, ["position", "corner0"], sources),
@@ -220,7 +220,7 @@ def test_the_key_depends_on_every_input_of_the_compiler() -> None:
         key_of(driver, attributes, {**sources, "b": (b"v", b"g2")}),
         key_of(driver, attributes, {"a": sources["b"], "b": sources["a"]}),
     ]
-    assert len({key, *others}) == 1 + len(others)
+    assert len({key, *changed_inputs}) == 1 + len(changed_inputs)
     assert key == key_of(driver, attributes, dict(reversed(sources.items())))
 
 
@@ -246,8 +246,8 @@ def test_a_link_in_the_caches_place_is_not_followed(tmp_path: Path, monkeypatch:
     monkeypatch.setenv(program_cache.VARIABLE, str(tmp_path / "link/programs"))
     assert default_folder() == tmp_path / "link/programs", "one's own link on the way, as homes have it"
     real = Path.lstat
-    others = os.stat_result([*real(tmp_path / "link")[:4], 54_321, *real(tmp_path / "link")[5:10]])
-    monkeypatch.setattr(Path, "lstat", lambda path: others if path.name == "link" else real(path))
+    owned_by_another = os.stat_result([*real(tmp_path / "link")[:4], 54_321, *real(tmp_path / "link")[5:10]])
+    monkeypatch.setattr(Path, "lstat", lambda path: owned_by_another if path.name == "link" else real(path))
     assert default_folder() is None, "another user's"
 
 

@@ -132,8 +132,8 @@ def test_only_importers_import_keras() -> None:
         for path, text in texts.items()
         if any(name in text for name in NOT_FOR_THE_ENGINE)  # parsing all of them takes a second
     }
-    others = {path: names for path, names in results.items() if names and not path.startswith("importers")}
-    assert others == {"tools/benchmark/plots.py": {"matplotlib"}}  # imported only by --plot
+    outside = {path: names for path, names in results.items() if names and not path.startswith("importers")}
+    assert outside == {"tools/benchmark/plots.py": {"matplotlib"}}  # imported only by --plot
     assert results["importers/keras/installed.py"] == {"keras"}
     assert results["importers/keras/layers.py"] == {"keras"}
 

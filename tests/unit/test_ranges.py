@@ -7,12 +7,7 @@ import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
 
 from glsl_infer.compiler.ranges import Calibration
-from glsl_infer.compiler.ranges.eight_bits import (
-    MANY,
-    MOST_GROWTH,
-    assign_ranges,
-    expected_growth,
-)
+from glsl_infer.compiler.ranges.eight_bits import MANY, MOST_GROWTH, assign_ranges, expected_growth
 from glsl_infer.compiler.ranges.intervals import bounds_of
 from glsl_infer.compiler.ranges.observed import Observation
 from glsl_infer.errors import ModelError
@@ -144,11 +139,7 @@ def test_bounds_are_the_ends_of_ranges() -> None:
 
 def test_an_output_that_is_only_moved_keeps_its_whole_range() -> None:
     """Calibration on dark images must not clip the output of bright ones."""
-    nodes = (
-        input_node(8),
-        conv("a", "image", 3, 12, "relu(1)"),
-        Node("deep", "depth_to_space", ("a",), {"block": 2}),
-    )
+    nodes = (input_node(8), conv("a", "image", 3, 12, "relu(1)"), Node("deep", "depth_to_space", ("a",), {"block": 2}))
     dark = np.full((8, 8, 3), 60, np.uint8)
     assert ranges(Graph("g", nodes, "deep"), [dark])["a"] == Range((1.0,), (0.0,))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from glsl_infer.errors import InputError, MissingExtraError, RunError
 from glsl_infer.support.closing import Closing
-from glsl_infer.support.plain_text import ANYWHERE, one_line
+from glsl_infer.support.plain_text import escaped_characters, one_line
 
 PASSWORD = "GLSL_INFER_MQTT_PASSWORD"
 """Variable with the broker's password, because all users of the machine can read command-line arguments."""
@@ -28,7 +28,7 @@ PATIENCE = 20.0
 _ADVICE = "give mqtt://[USER@]HOST[:PORT]/TOPIC, or mqtts: for TLS"
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
 _NO_NAME = re.compile(r"[#+/]")
-"""Characters with a meaning in a topic. Invisible characters (``plain_text.ANYWHERE``) are replaced as well."""
+"""Characters with a meaning in a topic. Those of ``plain_text.escaped_characters`` are replaced as well."""
 
 _STATUS, _LONGEST = "status", 200
 
@@ -59,7 +59,7 @@ def address_of(url: str) -> Address:
     topic = urllib.parse.unquote(parts.path).strip("/")
     if parts.scheme not in _PORTS or not parts.hostname or not topic or parts.query or parts.fragment:
         raise InputError(f"--mqtt {_redacted(url)}: not an MQTT address; {_ADVICE}")
-    if re.search(r"[#+]", topic) or ANYWHERE.search(topic):
+    if re.search(r"[#+]", topic) or escaped_characters().search(topic):
         raise InputError(f"--mqtt {_redacted(url)}: the topic must not contain #, + or hidden characters; {_ADVICE}")
     user, password = (urllib.parse.unquote(field or "") for field in (parts.username, parts.password))
     return Address(
@@ -74,7 +74,7 @@ def address_of(url: str) -> Address:
 
 def topic_of(topic: str, name: str) -> str:
     """Return the topic of a name. The name can be an untrusted label, of any length and with any characters."""
-    cleaned = ANYWHERE.sub("_", _NO_NAME.sub("_", name))[:_LONGEST]
+    cleaned = escaped_characters().sub("_", _NO_NAME.sub("_", name))[:_LONGEST]
     return f"{topic}/{cleaned}_" if cleaned in ("", _STATUS) else f"{topic}/{cleaned}"
 
 

@@ -18,7 +18,7 @@ from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.support.child_process import error_of, module_command
 from glsl_infer.support.files import put_folder
 from glsl_infer.support.near_names import did_you_mean
-from glsl_infer.support.plain_text import ANYWHERE, first_of, one_line
+from glsl_infer.support.plain_text import escaped_characters, first_of, one_line
 from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.tasks import reading
 from glsl_infer.tools.deploy import raspberry_pi, tasks, wheel
@@ -93,7 +93,7 @@ def _fill(deployment: Deployment, sources: Sources, new: Path, progress: Progres
             (new / name).chmod(mode)
         files.update({name: sha256_of(new / name) for name in (raspberry_pi.UNIT, packed)})
     for file in files:
-        if ANYWHERE.search(file):
+        if escaped_characters().search(file):
             raise InputError(f"{one_line(file)}: the name has a character that is not shown; rename the file")
     sums = "".join(f"{digest}  {file}\n" for file, digest in files.items())
     (new / raspberry_pi.SUMS).write_text(sums, "utf-8")

@@ -17,12 +17,12 @@ def function(test: str) -> str:
     return test.partition("[")[0]
 
 
-def part(test: str) -> str:
+def test_folder(test: str) -> str:
     """Return the folder of a test below tests/."""
     return "/".join(test.split("/")[:2])
 
 
-def kept(killers: Mapping[str, str]) -> dict[str, str]:
+def sample_killers(killers: Mapping[str, str]) -> dict[str, str]:
     """Return the killers to keep in results: one of each function."""
     first = {function(test): test for test in reversed(killers)}
     if len(first) <= 1:
@@ -46,7 +46,7 @@ def table(results: Sequence[Results]) -> str:
             lines.append(_row(name, *[count for pair in states for count in pair]))
     lines += ["", "| run | part | tests | CPU s | kills | no other part kills |", "|---" * 6 + "|"]
     for run, mutants in zip(results, counted):
-        killers = [{part(test) for test in mutant["killers"]} for mutant in mutants if mutant["killers"]]
+        killers = [{test_folder(test) for test in mutant["killers"]} for mutant in mutants if mutant["killers"]]
         for name, cost in run["parts"].items():
             some, only = sum(name in parts for parts in killers), sum(parts == {name} for parts in killers)
             lines.append(_row(run["label"], f"`{name}`", cost["tests"], round(cost["seconds"]), some, only))
