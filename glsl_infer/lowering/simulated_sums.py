@@ -20,6 +20,9 @@ Floats = NDArray[np.float32]
 SUMS_AT_ONCE = 1 << 16
 """Sums simulated together, whose arrays fit a processor's level 2 cache. An eighth of it takes twice as long."""
 
+_AT_A_TIME = 64
+"""Positions that are transposed together, whose cache lines fit a processor's level 1 cache."""
+
 _EXPONENT = np.int32(0x7F800000)
 _SIGN = np.int32(-(1 << 31))
 _LAST_BIT = np.int32(23 << 23)
@@ -54,7 +57,10 @@ class Windows:
 
     def __init__(self, columns: Columns, texels: Floats) -> None:
         self._columns = columns
-        self._texels = np.ascontiguousarray(texels.transpose(1, 2, 0))
+        positions, *taps_and_channels = texels.shape
+        self._texels = np.empty((*taps_and_channels, positions), texels.dtype)
+        for first in range(0, positions, _AT_A_TIME):
+            self._texels[:, :, first : first + _AT_A_TIME] = texels[first : first + _AT_A_TIME].transpose(1, 2, 0)
         taps, slots, lanes = [], [], []
         for slot, row, col, products in columns.taps(range(columns.slots)):
             for product in products:
