@@ -97,15 +97,18 @@ def rounded(weights: Doubles, largest: int, *, columns: Columns, column_factors:
     result = np.zeros(weights.shape, np.int64)
     lanes: list[Doubles] = []
     positions: list[tuple[int, int]] = []
-    for reads in dict.fromkeys(map(columns.read_by, range(columns.slices))):
-        slices = [index for index in range(columns.slices) if columns.read_by(index) == reads]
+    all_used = columns.used
+    slices_by_reads: dict[tuple[int, ...], list[int]] = {}
+    for index in range(columns.slices):
+        slices_by_reads.setdefault(columns.read_by(index), []).append(index)
+    for reads, slices in slices_by_reads.items():
         factors = column_factors(reads).astype(np.float64)
         if columns.depthwise:
             lanes += [factors[:, :, lane] @ factors[:, :, lane].T for lane in range(4)]
             positions += [(slices[0], lane) for lane in range(4)]
             continue
         squares = factors[:, :, 0] @ factors[:, :, 0].T
-        used = columns.used[slices].transpose(1, 0, 2).reshape(columns.count, -1)
+        used = all_used[slices].transpose(1, 0, 2).reshape(columns.count, -1)
         group_weights = weights[slices].transpose(1, 0, 2).reshape(columns.count, -1)
         group_result = np.zeros(group_weights.shape, np.int64)
         filters_by_mask: dict[bytes, list[int]] = {}
