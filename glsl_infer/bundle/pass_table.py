@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle.format_constants import GLSL_LIMITS, MAX_PASSES, MAX_QUADS, MAX_TABLE_BYTES, RANGES
 from glsl_infer.errors import BundleError
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
-from glsl_infer.support.records import dataclass
+from glsl_infer.support.records import dataclass, replace
 
 MEMBER = "passes.bin"
 MAX_SIDE = RANGES["side"][1]
@@ -105,9 +104,14 @@ class _Bytes:
 
     def floats(self, count: int, most: int) -> tuple[float, ...]:
         numbers: tuple[float, ...] = struct.unpack(f"<{count}f", self.take(4 * count))  # too few to need an array
-        if not all(abs(number) <= most for number in numbers):  # also refuses NaN
-            raise BundleError(f"{self.where}: a number that is not finite, or too large")
+        for number in numbers:
+            if not abs(number) <= most:  # also refuses NaN
+                raise _not_finite(self.where)
         return numbers
+
+
+def _not_finite(where: str) -> BundleError:
+    return BundleError(f"{where}: a number that is not finite, or too large")
 
 
 def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...]:
@@ -180,9 +184,9 @@ def _unpack_sources(source: _Bytes) -> tuple[Source, ...]:
     if not least <= count <= most:
         raise BundleError(f"{source.where}: {count} sources; {least} to {most} are possible")
     sources = []
-    for _ in range(count):
-        unit = source.integer(1)
-        stride_x, stride_y = source.floats(2, MAX_SIDE)
+    for unit, stride_x, stride_y in _SOURCE.iter_unpack(source.take(_SOURCE.size * count)):
+        if not (abs(stride_x) <= MAX_SIDE and abs(stride_y) <= MAX_SIDE):
+            raise _not_finite(source.where)
         if unit > RANGES["unit"][1]:
             raise BundleError(f"{source.where}: texture unit {unit}; 0 to {RANGES['unit'][1]} are possible")
         sources.append(Source(unit, stride_x, stride_y))
@@ -192,16 +196,11 @@ def _unpack_sources(source: _Bytes) -> tuple[Source, ...]:
 def _unpack_quads(source: _Bytes, count: int, sources: int) -> tuple[Quad, ...]:
     length = 4 + 2 * sources
     numbers = struct.unpack(f"<{length * count}h", source.take(2 * length * count))
-    quads = []
-    least = 0
-    for at in range(0, len(numbers), length):
-        x, y, width, height = numbers[at : at + 4]
-        least = min(least, x, y, width, height)
-        end = at + length
-        quads.append(Quad(x, y, width, height, tuple(zip(numbers[at + 4 : end : 2], numbers[at + 5 : end : 2]))))
+    least = min([min(numbers[column::length]) for column in range(4)])
     if least < 0 or min(numbers) < -MAX_SIDE or max(numbers) > MAX_SIDE:
         raise BundleError(f"{source.where}: a quad beyond {MAX_SIDE} texels")
-    return tuple(quads)
+    origins = zip(*[zip(numbers[at::length], numbers[at + 1 :: length]) for at in range(4, length, 2)])
+    return tuple(map(Quad, numbers[::length], numbers[1::length], numbers[2::length], numbers[3::length], origins))
 
 
 def _unpack_uniform(source: _Bytes, length: int, floats: Sequence[str]) -> UniformValue:
