@@ -116,9 +116,10 @@ def check_picture(shape: Sequence[int]) -> None:
 
 def _range_of(bundle: Bundle, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return scales and zeros, (channels,) each, of the first picture input with this number of channels."""
-    for entry in bundle.manifest.inputs:
-        if entry.kind == PICTURE and entry.channels == channels and isinstance(entry.value, FeatureMap):
-            return entry.value.scale_of, entry.value.zero_of
+    for model_input in bundle.manifest.inputs:
+        value = model_input.value
+        if model_input.kind == PICTURE and model_input.channels == channels and isinstance(value, FeatureMap):
+            return value.scale_of, value.zero_of
     return np.ones(channels), np.zeros(channels)
 
 

@@ -108,32 +108,7 @@ def suppress(
     order = np.flatnonzero(usable)
     order = order[np.argsort(-scores[order], kind="stable")]
     boxes, scores = boxes[order], scores[order]
-    count = len(boxes)
-    remaining, group_of_box = np.arange(count), np.full(count, -1)
-    best: list[int] = []
-    # Of each box: left, top, -right, -bottom, and a multiple of its area.
-    sides = np.empty((5, count))
-    sides[:4] = (boxes[:, :4] * (1.0, 1.0, -1.0, -1.0)).T
-    sides[4] = (sides[0] + sides[2]) * (sides[1] + sides[3]) * (overlap / (1.0 + overlap))
-    while len(best) < most and len(remaining):
-        block = remaining[:BLOCK]  # decided in this iteration; bit sets in integers hold the overlaps
-        block_sides = sides[:, block]
-        rows = [
-            int.from_bytes(row, "little") for row in np.packbits(_overlapping(block_sides, block_sides), 1, "little")
-        ]
-        undecided = (1 << len(block)) - 1
-        best_in_block: list[int] = []
-        while undecided and len(best) + len(best_in_block) < most:
-            first = (undecided & -undecided).bit_length() - 1
-            best_in_block.append(first)
-            undecided &= ~(rows[first] | 1 << first)
-        claims = _overlapping(sides[:, remaining], block_sides[:, best_in_block])
-        claims[best_in_block, np.arange(len(best_in_block))] = True
-        claimant = claims.argmax(axis=1)
-        claimed = claims[np.arange(len(remaining)), claimant]
-        group_of_box[remaining[claimed]] = len(best) + claimant[claimed]
-        best += block[best_in_block].tolist()
-        remaining = remaining[~claimed]
+    best, group_of_box = _grouped(boxes, overlap, most)
     if not best:
         return boxes[:0], order[:0]
     merged = boxes[best]
@@ -147,6 +122,45 @@ def suppress(
         merged_groups = (totals > 0.0) & (np.diff(begins, append=len(members)) > 1)
         merged[merged_groups] = sums[merged_groups] / totals[merged_groups, None]
     return merged, order[best]
+
+
+def _grouped(boxes: Floats, overlap: float, most: int) -> tuple[list[int], Indices]:
+    """Return the best box of each group of overlapping boxes, and the group of each box, or -1.
+
+    A loop over single boxes would call NumPy too often. Here ``BLOCK`` boxes are compared with each other at once, and
+    integers as sets of bits hold the result, so that Python's operators choose the best boxes of a block.
+
+    Args:
+        boxes: (count, 4 or more), best first.
+        overlap: intersection over union above which two boxes belong to one object.
+        most: largest number of groups.
+    """
+    count = len(boxes)
+    remaining, group_of_box = np.arange(count), np.full(count, -1)
+    best: list[int] = []
+    # Of each box: left, top, -right, -bottom, and a multiple of its area.
+    sides = np.empty((5, count))
+    sides[:4] = (boxes[:, :4] * (1.0, 1.0, -1.0, -1.0)).T
+    sides[4] = (sides[0] + sides[2]) * (sides[1] + sides[3]) * (overlap / (1.0 + overlap))
+    while len(best) < most and len(remaining):
+        block = remaining[:BLOCK]  # decided in this iteration
+        block_sides = sides[:, block]
+        bits = np.packbits(_overlapping(block_sides, block_sides), 1, "little")
+        overlaps = [int.from_bytes(row, "little") for row in bits]
+        undecided = (1 << len(block)) - 1
+        best_in_block: list[int] = []
+        while undecided and len(best) + len(best_in_block) < most:
+            first = (undecided & -undecided).bit_length() - 1  # the lowest bit: the best undecided box
+            best_in_block.append(first)
+            undecided &= ~(overlaps[first] | 1 << first)
+        claims = _overlapping(sides[:, remaining], block_sides[:, best_in_block])
+        claims[best_in_block, np.arange(len(best_in_block))] = True
+        claimant = claims.argmax(axis=1)
+        claimed = claims[np.arange(len(remaining)), claimant]
+        group_of_box[remaining[claimed]] = len(best) + claimant[claimed]
+        best += block[best_in_block].tolist()
+        remaining = remaining[~claimed]
+    return best, group_of_box
 
 
 def _overlapping(first_boxes: Floats, second_boxes: Floats) -> NDArray[np.bool_]:

@@ -292,7 +292,7 @@ def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
         rows = [line.split(",")[0] for line in text.decode().splitlines()[1:]]
         (folder,) = {Path(row).parent for row in rows}
         assert rows == [str(folder / f"{index}.png") for index in range(3)]
-    assert {path.suffix for path in cache.iterdir()} == {".passed", ".programs", ".shaders"}
+    assert {path.suffix for path in cache.iterdir()} == {".checked", ".passed", ".programs"}
     left = [path.name for path in (*tmp_path.iterdir(), *cache.iterdir()) if path.name.startswith(TEMPORARY)]
     assert left == []
     later = run_python(

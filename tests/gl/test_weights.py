@@ -217,6 +217,19 @@ def test_merged_programs_store_the_same_bytes(
     assert drawn[0] == drawn[1]
 
 
+def test_merged_programs_without_float_textures(
+    context: Context, bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The constants of merged programs remain uniforms if the texture of rows would be too large."""
+    picture = np.random.default_rng(1).integers(0, 256, bundle.manifest.inputs[0].shape, np.uint8)
+    drawn = []
+    for _ in range(2):
+        with Session(bundle, context=context, cache=False) as session:
+            drawn.append(session.run(picture).tobytes())
+        monkeypatch.setattr("glsl_infer.runtime.drivers.llvmpipe.uniform_rows.MOST_BYTES", 0)
+    assert drawn[0] == drawn[1]
+
+
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("most", [0, 3])
 def test_too_many_constants_stay(bundle: Bundle, most: int) -> None:

@@ -12,6 +12,7 @@ import pytest
 from command_line import run_python
 
 from glsl_infer.support.records import dataclass as record
+from glsl_infer.support.records import replace
 
 
 class Base:
@@ -96,7 +97,15 @@ def test_records_work_with_the_standard_library() -> None:
     assert Record.__match_args__ == Standard.__match_args__
 
 
-SLOW_TO_IMPORT = {"numpy.typing", "PIL", "OpenGL", "logging", "subprocess", "importlib.metadata", "zipfile"}
+def test_a_copy_has_other_values() -> None:
+    assert replace(Subrecord("a", 1), number=2, last=False) == Subrecord("a", 2, (), False)
+    with pytest.raises(TypeError, match="no field 'colour'"):
+        replace(Record("a"), colour=1)  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="negative"):
+        replace(Subrecord("a", 1), number=-1)
+
+
+SLOW_TO_IMPORT = {"numpy.typing", "PIL", "OpenGL", "logging", "subprocess", "dataclasses", "zipfile"}
 """Modules that a Pi Zero imports with 10 to 70 million instructions, and without which a session can draw."""
 
 

@@ -314,7 +314,7 @@ def test_without_a_cache_every_reading_parses(
 def test_a_cache_that_others_can_write_is_ignored(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
     path = write_tiny(tmp_path)
     verdicts.read_bundle(path)
-    (verdict,) = cache.glob(f"*{verdicts.SHADERS_SUFFIX}")
+    (verdict,) = cache.glob(f"*{verdicts.BUNDLE_SUFFIX}")
     verdict.chmod(0o666)  # tests/gl/test_selfcheck.py has other kinds of damage
     parsed.clear()
     verdicts.read_bundle(path)

@@ -128,7 +128,7 @@ def test_many_programs_get_advice(programs: int, message: bool) -> None:
     assert (line is not None) == message
     if line is not None:
         assert line.startswith("32 of the 101 programs are for one slice each: the weights of 2 layers fit no uniform")
-        assert "--uniform-vectors videocore" in line
+        assert "For a Raspberry Pi with Mesa, export with --uniform-vectors videocore" in line
 
 
 @pytest.mark.parametrize(("columns", "array"), [(36, 216), (288, LONGEST_ARRAY)])

@@ -11,7 +11,7 @@ from glsl_infer.graph import Graph, GraphOutput, Node, Shape
 from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers.core import limits
 from glsl_infer.importers.core.io_options import IoOptions, with_io_options
-from glsl_infer.importers.core.output_tail import with_ended, with_steps
+from glsl_infer.importers.core.output_tail import with_host_steps_marked, with_steps
 from glsl_infer.importers.core.patterns import fused
 from glsl_infer.importers.core.report import DROPPED, ImportReport, LayerStatus, guess, runs
 
@@ -109,7 +109,9 @@ class GraphBuilder:
         """
         known_outputs = [(output, node) for output, node in nodes if node not in self.unknown]
         outputs = [with_steps(output, node, self.nodes, self.shapes, shapes) for output, node in known_outputs]
-        rows = dict(zip(self.rows, with_ended(self.rows, self.nodes, [node for _, node in known_outputs], outputs)))
+        rows = dict(
+            zip(self.rows, with_host_steps_marked(self.rows, self.nodes, [node for _, node in known_outputs], outputs))
+        )
         kept_nodes, all_problems = needed(self.nodes, outputs), [*self.refusals, *problems]
         if len(known_outputs) < len(nodes) or not complete:  # the nodes before an unknown tensor can still be inspected
             kept_nodes = self.nodes

@@ -154,12 +154,14 @@ def norm_like(
 
 
 def _hypotheses(shape: tuple[int, ...], maps: bool) -> Iterable[tuple[str, int | None]]:
+    """Yield (kind, groups) of the normalisations to try."""
     yield from (("layer", None), ("rms", None), ("unit", None))
     if maps and len(shape) == 3 and shape[0] * shape[1] > 1:
         yield from (("layer", groups) for groups in range(1, shape[2] + 1) if not shape[2] % groups)
 
 
 def _normalised(x: Doubles, kind: str, groups: int | None, epsilon: float) -> Doubles:
+    """Return a map or vector after a normalisation without scales and offsets; arguments as for ``Norm``."""
     if groups is not None:
         parts = x.reshape(*x.shape[:2], groups, -1)
         axes: tuple[int, ...] = (0, 1, 3)
@@ -167,28 +169,30 @@ def _normalised(x: Doubles, kind: str, groups: int | None, epsilon: float) -> Do
         parts, axes = x, (-1,)
     if kind == "layer":
         parts = parts - parts.mean(axes, keepdims=True)
-    squares = (
-        np.square(parts).sum(axes, keepdims=True) if kind == "unit" else np.square(parts).mean(axes, keepdims=True)
-    )
-    normed: Doubles = (parts / np.sqrt(squares + epsilon)).reshape(x.shape)
-    return normed
+    reduce = np.sum if kind == "unit" else np.mean
+    squares = reduce(np.square(parts), axis=axes, keepdims=True)
+    normalised: Doubles = (parts / np.sqrt(squares + epsilon)).reshape(x.shape)
+    return normalised
 
 
 def _fitted(
     plain: Sequence[Doubles], outputs: Sequence[Doubles], tolerance: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Return (gamma, beta) per channel that map ``plain`` to ``outputs``, or None if they do not fit."""
+    """Return (gamma, beta) per channel that map ``plain`` to ``outputs``, or None if they do not fit.
+
+    They are the least squares fit of the first ``_SHOWN`` maps, and must fit all of them.
+    """
     channels = plain[0].shape[-1]
-    x, y = (np.concatenate([each.reshape(-1, channels) for each in many[:_SHOWN]]) for many in (plain, outputs))
+    x, y = (np.concatenate([a.reshape(-1, channels) for a in arrays[:_SHOWN]]) for arrays in (plain, outputs))
     centred = x - x.mean(0)
     spread = np.square(centred).sum(0)
     if not np.isfinite(x).all() or (spread <= 1e-12).any():
         return None
     gamma = (centred * y).sum(0) / spread
     beta = y.mean(0) - gamma * x.mean(0)
-    for own, other in zip(plain, outputs):
-        off = np.abs(gamma * own + beta - other)
-        if not (off <= 4.0 * tolerance * (1.0 + np.abs(other))).all():
+    for normalised, output in zip(plain, outputs):
+        difference = np.abs(gamma * normalised + beta - output)
+        if not (difference <= 4.0 * tolerance * (1.0 + np.abs(output))).all():
             return None
     beta = np.where(np.abs(beta) < tolerance, 0.0, beta)
     return _short(gamma.astype(np.float32), tolerance), _short(beta.astype(np.float32), tolerance)

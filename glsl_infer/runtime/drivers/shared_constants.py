@@ -13,13 +13,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import ShaderProgram, Slice
-from glsl_infer.support.records import dataclass
+from glsl_infer.support.records import dataclass, replace
 
 UNIFORM = "slice_constants"
 """Name of the array in rewritten shaders."""
@@ -100,12 +99,14 @@ def merged(bundle: Bundle, most: int) -> Bundle:
         if names.get(program.name, program.name) == program.name
     )
     passes = tuple(
-        replace(entry, program=names[entry.program], uniforms={**entry.uniforms, UNIFORM: slices[entry.program]})
-        if entry.program in slices
-        else entry
-        for entry in manifest.passes
+        replace(draw, program=names[draw.program], uniforms={**draw.uniforms, UNIFORM: slices[draw.program]})
+        if draw.program in slices
+        else draw
+        for draw in manifest.passes
     )
-    return replace(bundle, manifest=replace(manifest, programs=programs, passes=passes), members=members)
+    floats = (*manifest.floats, MEMBER)
+    changed_manifest = replace(manifest, programs=programs, floats=floats, passes=passes)
+    return replace(bundle, manifest=changed_manifest, members=members)
 
 
 def _cut(program: ShaderProgram, text: str) -> _Cut | None:

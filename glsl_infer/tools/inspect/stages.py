@@ -84,14 +84,14 @@ def _gpu_nodes(graph: Graph, stage: str, label: str) -> Iterator[StageNode]:
     program = lower.to_program(prepared)
     sizes = {texture.name: (texture.width, texture.height) for texture in program.textures}
     if stage == PROGRAM:
-        for entry in program.passes:
-            attrs = {"target": entry.target, "quads": len(entry.quads), **({"clear": True} if entry.clear else {})}
-            yield StageNode(entry.layer, entry.program, sizes[entry.target], entry.textures, attrs, {}, label)
+        for draw in program.passes:
+            attrs = {"target": draw.target, "quads": len(draw.quads), **({"clear": True} if draw.clear else {})}
+            yield StageNode(draw.layer, draw.program, sizes[draw.target], draw.textures, attrs, {}, label)
         return
     modes = {choice.layer: choice.mode for choice in program.choices.values()}
-    draws = Counter(entry.layer for entry in program.passes)
+    draws = Counter(draw.layer for draw in program.passes)
     for node in program.graph.nodes:
-        texture = next((entry.target for entry in program.passes if entry.layer == node.name), "")
+        texture = next((draw.target for draw in program.passes if draw.layer == node.name), "")
         attrs = {"texture": texture, "size": sides(sizes[texture]), "draws": draws[node.name]} if texture else {}
         if node.name in modes:
             attrs["weights"] = modes[node.name]

@@ -16,6 +16,9 @@ def mark(frame: int) -> None:
 
 
 mark(0)
+from glsl_infer.support import numpy_parts
+
+numpy_parts.delay()  # as commands that use a model
 import numpy  # noqa: F401
 
 mark(1)

@@ -9,7 +9,6 @@ If the session has read the file itself, a texture's bytes are released as soon 
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from dataclasses import replace
 from typing import cast
 
 from glsl_infer.bundle import Bundle
@@ -20,6 +19,7 @@ from glsl_infer.gl.objects import Objects
 from glsl_infer.program import Texture
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.support.memory import trim_heap
+from glsl_infer.support.records import replace
 
 EXTENSION = "GL_OES_texture_float"
 
@@ -60,9 +60,11 @@ class Drawn:
         """Convert the bundle for llvmpipe."""
         # Imported here because other drivers start sooner without these modules.
         from glsl_infer.runtime.drivers import shared_constants
-        from glsl_infer.runtime.drivers.llvmpipe import own_coordinates, uniform_rows, weight_halves
+        from glsl_infer.runtime.drivers.llvmpipe import fetch_loops, own_coordinates, uniform_rows, weight_halves
 
         bundle = shared_constants.merged(own_coordinates.merged(bundle), uniform_rows.MOST_VECTORS)
+        limit = self._gl.integer(GL.GL_MAX_FRAGMENT_UNIFORM_VECTORS)
+        bundle = fetch_loops.looped(bundle, uniform_rows.MOST_VECTORS, limit)
         largest = self._gl.integer(GL.GL_MAX_TEXTURE_SIZE)
         self.bundle = weight_halves.with_spare_rows(bundle, largest)
         self._share_members()
