@@ -20,7 +20,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.support.plain_text import sides
 
-IMPORTED, OPTIMIZED, PLACED, WITH_RANGES, PLANNED, PROGRAM = STAGES = (
+IMPORTED, OPTIMIZED, PLACED, WITH_RANGES, PLANNED, PROGRAM = (
     "imported", "optimized", "placed", "with-ranges", "planned", "program",
 )  # fmt: skip
 
