@@ -82,5 +82,6 @@ def cell(value: object) -> str:
 
 
 def _escape(character: re.Match[str]) -> str:
+    """Return a character as JSON escapes it: an escape for each of its UTF-16 code units."""
     units = character[0].encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    return "".join(f"\\u{units[first : first + 4]}" for first in range(0, len(units), 4))

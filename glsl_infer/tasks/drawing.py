@@ -75,15 +75,19 @@ class Canvas:
         """Write text above a point, or below it at the top of the image, on a filled rectangle."""
         font = _font(max(11, 5 * self.stroke))
         left, top, right, bottom = self._draw.textbbox((0, 0), text, font=font)
-        text_width, text_height, edge = right - left, bottom - top, 2 * self.stroke
-        x = min(max(0.0, anchor[0]), max(0.0, self._size[0] - text_width - 2 * edge))
-        y = anchor[1] - text_height - 2 * edge
-        y = min(max(0.0, anchor[1] if y < 0 else y), max(0.0, self._size[1] - text_height - 2 * edge))
-        self._draw.rectangle((x, y, x + text_width + 2 * edge, y + text_height + 2 * edge), fill=ink)
+        edge = 2 * self.stroke
+        width, height = right - left + 2 * edge, bottom - top + 2 * edge
+        x, y = anchor[0], anchor[1] - height
+        if y < 0:
+            y = anchor[1]
+        x = min(max(0.0, x), max(0.0, self._size[0] - width))
+        y = min(max(0.0, y), max(0.0, self._size[1] - height))
+        self._draw.rectangle((x, y, x + width, y + height), fill=ink)
         self._draw.text((x + edge - left, y + edge - top), text, font=font, fill=_SHADOW)
 
 
 def _flat(points: Iterable[Sequence[float]] | Points) -> list[tuple[float, float]]:
+    """Return (x, y) of points as Pillow takes them, within ``_LARGEST_COORDINATE``, without further coordinates."""
     coordinates = [tuple(point)[:2] for point in points]
     array = np.clip(np.asarray(coordinates, np.float64).reshape(-1, 2), -_LARGEST_COORDINATE, _LARGEST_COORDINATE)
     return [(float(x), float(y)) for x, y in array]

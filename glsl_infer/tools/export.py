@@ -5,8 +5,9 @@ Problems of all files and layers are collected first and raised together.
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,10 +73,8 @@ def export(
     options = options or Options()
     problems: list[InputError] = list(earlier_problems)
     names: tuple[str, ...] = ()
-    try:
+    with _collecting(problems):
         names = () if labels is None else read_labels(labels)
-    except InputError as error:
-        problems.append(error)
     progress("loading the model")
     with no_collection():
         survey = _survey(model, io_options, problems)
@@ -86,18 +85,11 @@ def export(
         problems += _labels_problems(model, optimized, labels, names)
     is_complete = survey is not None and not survey.problems  # else the graph's inputs are not the model's
     if ranges is not None:
-        try:
-            stored = ranges_file.read(ranges)
-            if optimized is not None and is_complete:
-                known_ranges = stored.of(optimized, str(ranges), calibrated=bool(calibration))
-                options = replace(options, ranges=known_ranges)
-        except InputError as error:
-            problems.append(error)
+        with _collecting(problems):
+            options = _with_ranges(options, ranges, optimized if is_complete else None, calibrated=bool(calibration))
     samples: list[Inputs] | None = None
-    try:
+    with _collecting(problems):
         samples = calibration_samples(survey.graph if survey is not None and is_complete else None, calibration)
-    except InputError as error:
-        problems.append(error)
     if optimized is None or problems or samples is None:
         if survey is not None and optimized is not None:
             images = Calibration((samples or ()) if is_complete else (), percentile=options.percentile)
@@ -131,6 +123,25 @@ def export(
             inputs={model_input.name: model_input.kind for model_input in built.bundle.manifest.inputs},
             totals={**result.totals, "file_bytes": Path(out).stat().st_size},
         )
+
+
+@contextlib.contextmanager
+def _collecting(problems: list[InputError]) -> Iterator[None]:
+    """Append an InputError in the context to ``problems`` instead of raising it."""
+    try:
+        yield
+    except InputError as error:
+        problems.append(error)
+
+
+def _with_ranges(options: Options, path: str | Path, graph: Graph | None, *, calibrated: bool) -> Options:
+    """Return options with the ranges of a file for a graph; without one, only check the file.
+
+    Raises:
+        InputError: the file is invalid, or its ranges do not fit the graph.
+    """
+    stored = ranges_file.read(path)
+    return options if graph is None else replace(options, ranges=stored.of(graph, str(path), calibrated=calibrated))
 
 
 def _optimized(survey: ImportReport | None, problems: list[InputError]) -> Graph | None:

@@ -202,13 +202,9 @@ def stack_parts(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]
         return []
     top, bottom, left, right = layer.attrs.get("padding", (0, 0, 0, 0))
     row_stride, column_stride = layer.attrs.get("strides", (1, 1))
-    window, filters = (1, 1), channels
-    if layer.op == "conv2d":
-        dilations, kernel = layer.attrs.get("dilations", (1, 1)), layer.weights["kernel"]
-        window = tuple(step * (taps - 1) + 1 for step, taps in zip(dilations, kernel.shape))
-        filters = kernel.shape[3]
-    rows = (height + top + bottom - window[0]) // row_stride + 1
-    columns = (width + left + right - window[1]) // column_stride + 1
+    (window_rows, window_columns), filters = _window_and_filters(layer, channels)
+    rows = (height + top + bottom - window_rows) // row_stride + 1
+    columns = (width + left + right - window_columns) // column_stride + 1
     pitch = -(-(height + top + bottom) // row_stride) * row_stride  # from part to part, a multiple of the stride
     if count * pitch > MOST_ROWS:
         return []
@@ -219,14 +215,25 @@ def stack_parts(call: Call, convert: Callable[[Call], list[Node]]) -> list[Node]
     name, inputs = (f"{call.name}-whole", (call.name,)) if nodes else (call.name, call.inputs)
     nodes.append(Node(name, "reshape", inputs, {"shape": (count * pitch, width, channels)}))
     for index, node in enumerate((layer, *activations)):
-        attrs = {**node.attrs, "padding": (0, window[0] - 1, left, right)} if node.op == "conv2d" else dict(node.attrs)
+        attrs = dict(node.attrs)
+        if node.op == "conv2d":
+            attrs["padding"] = (0, window_rows - 1, left, right)
         nodes.append(replace(node, name=f"{call.name}-all-{index}", inputs=(nodes[-1].name,), attrs=attrs))
     shape_with_parts = {"shape": (count, pitch // row_stride, columns, filters)}
     nodes.append(Node(f"{call.name}-parts", "tensor_reshape", (nodes[-1].name,), shape_with_parts))
     if pitch // row_stride > rows:
-        window_of_parts = {"begin": (0, 0, 0, 0), "size": (count, rows, columns, filters), "strides": (1, 1, 1, 1)}
-        nodes.append(Node(f"{call.name}-cut", "tensor_slice", (nodes[-1].name,), window_of_parts))
+        own_rows = {"begin": (0, 0, 0, 0), "size": (count, rows, columns, filters), "strides": (1, 1, 1, 1)}
+        nodes.append(Node(f"{call.name}-cut", "tensor_slice", (nodes[-1].name,), own_rows))
     return nodes
+
+
+def _window_and_filters(layer: Node, channels: int) -> tuple[tuple[int, int], int]:
+    """Return the size of a layer's window with its dilation, (rows, columns), and the number of output channels."""
+    if layer.op != "conv2d":
+        return (1, 1), channels
+    dilations, kernel = layer.attrs.get("dilations", (1, 1)), layer.weights["kernel"]
+    rows, columns = (step * (taps - 1) + 1 for step, taps in zip(dilations, kernel.shape))
+    return (rows, columns), kernel.shape[3]
 
 
 def _reorder_parts(call: Call, indices: Indices) -> Indices:
@@ -285,10 +292,10 @@ def convert_with_parts(
             f"{kind} of a batch with {max(parts)} parts of each image",
             f"give the parts an axis of their own: reshape to (-1, {max(parts)}, ...)",
         )
-    longer = replace(call, shape=(parts[0], *call.shape))
+    with_parts = replace(call, shape=(parts[0], *call.shape))
     if type(call.layer).__name__ == "Einsum":
-        return _einsum(longer), parts[0]
-    return convert(longer), parts[0]
+        return _einsum(with_parts), parts[0]
+    return convert(with_parts), parts[0]
 
 
 def convert_with_parts_at_axis(

@@ -13,6 +13,7 @@ from glsl_infer.importers.keras.call import Call, Converter
 
 
 def _cropped(call: Call, begin: tuple[int, int], size: Sequence[int]) -> list[Node]:
+    """Return the nodes of a crop from a first (row, column) to a size (rows, columns)."""
     call.require_channels_last()
     parts = [range(first, first + count) for first, count in zip(begin, size)]
     return emit.sliced(call.name, call.inputs[0], call.shapes[0], [*parts, range(call.shapes[0][2])])
@@ -114,6 +115,7 @@ def differences(call: Call) -> list[Node]:
 
 
 def _sliced(call: Call, parts: Sequence[range], shape: Shape | None = None) -> list[Node]:
+    """Return the nodes of a slice, which must not be empty, as for ``emit.sliced``."""
     if not all(parts):
         raise call.refused("an index that leaves nothing", "take a number at least")
     return emit.sliced(call.name, call.inputs[0], call.shapes[0], parts, shape)

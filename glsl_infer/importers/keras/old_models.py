@@ -115,12 +115,12 @@ def read(path: Path) -> OldModel | None:
             return None
     except (OSError, KeyError, ValueError, RuntimeError, RecursionError, zipfile.BadZipFile):
         return None
-    is_new = (_number(version) or 0) >= _NEW
+    is_new = (_major(version) or 0) >= _NEW
     if is_new and path.suffix.lower() == tfjs.SUFFIX:
         return OldModel(path, f"Keras {version}", stored, stored)
     if is_new or not isinstance(stored, dict) or not isinstance(stored.get("config"), (dict, list)):
         return None
-    writer = f"Keras {version}" if _number(version) else version or "an early version of Keras"
+    writer = f"Keras {version}" if _major(version) else version or "an early version of Keras"
     unread = OldModel(path, writer, stored, {})
     try:
         config = keras2.rewritten(stored, path)
@@ -129,20 +129,23 @@ def read(path: Path) -> OldModel | None:
     return OldModel(path, writer, stored, config)
 
 
-def _number(version: str) -> int | None:
+def _major(version: str) -> int | None:
+    """Return the first number of a version; None if it does not begin with a number."""
     match = re.match(r"\d+", version)
     return int(match[0]) if match else None
 
 
 def _of_zip(path: Path) -> tuple[str, Any]:
+    """Return the version of Keras that saved a ``.keras`` file, and the model's configuration."""
     with zipfile.ZipFile(path) as archive:
         if archive.getinfo(caution.CONFIG).file_size > caution.MOST_CONFIG:
-            return "3", None
+            return "3", None  # ``caution`` refuses the file
         metadata = json_text.loads(archive.read(_METADATA))
         return str(metadata["keras_version"]), json_text.loads(archive.read(caution.CONFIG))
 
 
 def _of_h5(path: Path) -> tuple[str, Any]:
+    """Return the version of Keras that saved an HDF5 file, and the model's configuration; None for weights alone."""
     import h5py
 
     with h5py.File(path, "r") as root:

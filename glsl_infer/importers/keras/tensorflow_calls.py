@@ -51,6 +51,7 @@ def is_known(function: str) -> bool:
 
 
 def _short(function: str) -> str:
+    """Return a function's name without a module of ``_MODULES``, as in ``_FUNCTIONS``."""
     for prefix in _COMPAT:
         function = function.removeprefix(prefix)
     module, _, name = function.rpartition(".")
@@ -62,6 +63,8 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _first_of_two(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Return a function of ``x`` and ``y``, which can be tensors, constants or sizes of a shape."""
+
     def apply(x: Any, y: Any) -> Any:
         result = operation(_constant(x), _constant(y))
         of_sizes = all(isinstance(value, (int, float, list)) for value in (x, y))
@@ -71,10 +74,13 @@ def _first_of_two(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def _constant(value: Any) -> Any:
+    """Return an array for a constant, which a saved model has as a list; other values unchanged."""
     return np.asarray(value, np.float32) if isinstance(value, list) else value
 
 
 def _of_one(operation: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a function of one tensor, whatever the name of its argument."""
+
     def apply(x: Any = None, **named: Any) -> Any:
         return operation(next(iter(named.values())) if x is None else x)
 
@@ -82,6 +88,8 @@ def _of_one(operation: Callable[[Any], Any]) -> Callable[..., Any]:
 
 
 def _reduction(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a reduction with the arguments of ``tf``."""
+
     def apply(input_tensor: Any, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
         return operation(input_tensor, axis=_axes(axis), keepdims=bool(keepdims))
 
@@ -107,26 +115,29 @@ def _of_one_image(sizes: Any) -> tuple[int, ...]:
 
 
 def _concat(values: Any, axis: int) -> Any:
+    """Concatenate tensors, or parts of a shape."""
     if any(map(_is_tensor, values)):
         return ops.concatenate([_constant(value) for value in values], axis)
     return [size for part in values for size in part]  # parts of a shape
 
 
 def _getitem(value: Any, slice_spec: Any) -> Any:
-    entries = slice_spec if isinstance(slice_spec, (list, tuple)) else [slice_spec]
-    key = tuple(_slice(item) for item in entries)
+    """Index a tensor, or a shape."""
+    stored_indices = slice_spec if isinstance(slice_spec, (list, tuple)) else [slice_spec]
+    key = tuple(map(_index, stored_indices))
     if _is_tensor(value):
         return value[key]
     picked = np.asarray(value, object)[key]  # value is a shape, whose batch is None
     return picked.tolist() if isinstance(picked, np.ndarray) else picked
 
 
-def _slice(item: Any) -> Any:
-    if isinstance(item, dict) and item.get("class_name") == "__ellipsis__":
+def _index(stored: Any) -> Any:
+    """Return the index of an axis: a saved model has slices and ellipses as dicts."""
+    if isinstance(stored, dict) and stored.get("class_name") == "__ellipsis__":
         return Ellipsis
-    if isinstance(item, dict):
-        return slice(item.get("start"), item.get("stop"), item.get("step"))
-    return item
+    if isinstance(stored, dict):
+        return slice(stored.get("start"), stored.get("stop"), stored.get("step"))
+    return stored
 
 
 def _pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0) -> Any:
@@ -165,10 +176,12 @@ def _resize_v1(method: str) -> Callable[..., Any]:
 
 
 def _matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, **_: Any) -> Any:
-    def matrix(value: Any, turn: bool) -> Any:
-        return ops.swapaxes(value, -1, -2) if turn else value
-
-    return ops.matmul(matrix(_constant(a), transpose_a), matrix(_constant(b), transpose_b))
+    left, right = _constant(a), _constant(b)
+    if transpose_a:
+        left = ops.swapaxes(left, -1, -2)
+    if transpose_b:
+        right = ops.swapaxes(right, -1, -2)
+    return ops.matmul(left, right)
 
 
 def _l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, **_: Any) -> Any:
@@ -180,9 +193,8 @@ def _batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any = None, scale: Any = None, variance_epsilon: float = 0.0
 ) -> Any:
     factor = (1.0 if scale is None else np.asarray(scale)) / np.sqrt(np.asarray(variance) + variance_epsilon)
-    return (x - np.asarray(mean, np.float32)) * np.asarray(factor, np.float32) + np.asarray(
-        0.0 if offset is None else offset, np.float32
-    )
+    shift = np.asarray(0.0 if offset is None else offset, np.float32)
+    return (x - np.asarray(mean, np.float32)) * np.asarray(factor, np.float32) + shift
 
 
 def _pool(operation: Callable[..., Any]) -> Callable[..., Any]:
@@ -221,6 +233,7 @@ def _convolution(operation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _transposed(input: Any, filters: Any, output_shape: Any, strides: Any, padding: str = "SAME", **_: Any) -> Any:
+    """Convolve transposed; Keras must compute the same output shape."""
     result = ops.conv_transpose(input, _constant(filters), _window(strides), padding.lower())
     if tuple(output_shape)[1:] != tuple(result.shape[1:]):
         raise ValueError(f"a transposed convolution to {tuple(output_shape)[1:]}")
@@ -240,26 +253,31 @@ def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any =
 
 
 def _part(input_: Any, begin: Any, size: Any, **_: Any) -> Any:
+    """Cut out a part of each image, as ``tf.slice``. A size of -1 reaches to the end."""
     ends = [None if length == -1 else first + length for first, length in zip(begin, size)]
     return input_[(slice(None), *map(slice, begin[1:], ends[1:]))]
 
 
 def _standardized(image: Any) -> Any:
+    """Scale each image to mean 0 and deviation 1, as ``tf.image.per_image_standardization``."""
     centred = image - ops.mean(image, (1, 2, 3), keepdims=True)
     deviation = ops.sqrt(ops.mean(ops.square(centred), (1, 2, 3), keepdims=True))
     return centred / ops.maximum(deviation, math.prod(image.shape[1:]) ** -0.5)
 
 
 def _contrast(images: Any, contrast_factor: Any) -> Any:
+    """Scale the distance of each value from the mean of its channel, as ``tf.image.adjust_contrast``."""
     mean = ops.mean(images, (1, 2), keepdims=True)
     return (images - mean) * contrast_factor + mean
 
 
 def _stack(values: Any, axis: int = 0) -> Any:
+    """Stack tensors, or sizes to a shape."""
     return ops.stack(values, axis) if any(map(_is_tensor, values)) else list(values)
 
 
 def _product(input_tensor: Any, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+    """Multiply the elements of a tensor, or the sizes of a shape."""
     if _is_tensor(input_tensor):
         return ops.prod(input_tensor, axis=_axes(axis), keepdims=bool(keepdims))
     return math.prod(input_tensor)

@@ -26,6 +26,7 @@ from glsl_infer.importers.keras.reductions import norm, reduction
 
 
 def _layer_norm(call: Call) -> list[Node]:
+    """Convert a LayerNormalization; its weights get axes of length 1 to broadcast along the others."""
     layer, axes = call.layer, call.axes(call.layer.axis)
     shape = tuple(size if axis in axes else 1 for axis, size in enumerate(call.shapes[0]))
     weights = {
@@ -37,6 +38,7 @@ def _layer_norm(call: Call) -> list[Node]:
 
 
 def _top_k(call: Call) -> list[Node]:
+    """Convert one output of a TopK: the largest values along the last axis, or their indices."""
     result = "values" if call.output == 0 else "indices"
     return [call.node("top_k", {"k": int(call.layer.k), "result": result})]
 
@@ -50,11 +52,12 @@ def _one_hot(call: Call) -> list[Node]:
 
 
 def _sorted(call: Call) -> list[Node]:
+    """Convert a Sort or an Argsort."""
     result = {"result": "indices"} if type(call.layer).__name__ == "Argsort" else {}
     return [call.node("sort", {"axis": call.axis(call.layer.axis), **result})]
 
 
-def _summed(call: Call) -> list[Node]:
+def _cumulative_sum(call: Call) -> list[Node]:
     return [call.node("cumulative_sum", {"axis": call.axis(call.layer.axis)})]
 
 
@@ -75,7 +78,7 @@ LAYERS: Mapping[str, Converter] = {
 OPERATIONS: Mapping[str, Converter] = {
     "AffineTransform": resizes.affine,
     "Argsort": _sorted,
-    "Cumsum": _summed,
+    "Cumsum": _cumulative_sum,
     "CropImages": geometry.crop_images,
     "Dot": by_matrix,
     "Einsum": by_matrix_or(einsum),

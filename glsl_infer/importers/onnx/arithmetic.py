@@ -129,6 +129,7 @@ def of_two(call: Call, operation: str, a: Operand, b: Operand) -> View:
 
 
 def _with_constant(call: Call, operation: str, view: View, value: NDArray[np.generic], *, first: bool) -> View:
+    """Return an operation on a tensor and a constant, which is the first operand if ``first``."""
     if operation == "add" and np.isneginf(np.asarray(value, np.float64)).any():  # a mask before a softmax
         return broadcast(call, "tensor_binary", [view, value], ("", "constant"), "masked", operation="add")
     constant = call.finite(value, "a constant")
@@ -206,6 +207,7 @@ def _tensors(call: Call, operation: str, a: View, b: View) -> View:
 
 
 def _two(call: Call, operation: str, sources: Sequence[str]) -> str:
+    """Return the node of an operation on two nodes whose shapes broadcast."""
     nodes = call.nodes
     return nodes.add([emit.two(nodes.new_name(operation), operation, sources, [*map(nodes.shape, sources)])])
 
@@ -269,6 +271,7 @@ def _is_uniform(views: Sequence[View], groups: Sequence[Sequence[int]], shape: S
 
 
 def _power(call: Call) -> list[View]:
+    """Convert a Pow: by an activation if the exponent is one constant, else on the CPU."""
     if not call.is_constant(1):
         return operated(call, "power")
     exponent = call.finite(call.constant(1, "an exponent"), "an exponent").reshape(-1)

@@ -82,9 +82,9 @@ class _Pieces:
         """Return a constant of the file, or None if it is left out."""
         return self._stored[self.input(index)]() if self.input(index) else None
 
-    def name(self, what: str) -> str:
+    def name(self, role: str) -> str:
         """Return an unused name for a new tensor."""
-        name = plain_name = f"{self.operator.outputs[0]}/{what}"
+        name = plain_name = f"{self.operator.outputs[0]}/{role}"
         count = 0
         while name in self._used_names:
             count += 1
@@ -92,9 +92,9 @@ class _Pieces:
         self._used_names.add(name)
         return name
 
-    def constant(self, what: str, read: Callable[[], Numbers]) -> str:
+    def constant(self, role: str, read: Callable[[], Numbers]) -> str:
         """Add a constant that is computed on first use; return its name."""
-        name = self.name(what)
+        name = self.name(role)
         self.constants[name] = read
         return name
 
@@ -120,6 +120,7 @@ class _Pieces:
 
 
 def _same(pieces: _Pieces) -> bool:
+    """Rewrite an operator as the one of the same name in ONNX's own domain."""
     pieces.operators.append(replace(pieces.operator, domain="", opset=_OPSET))
     return True
 
@@ -132,8 +133,8 @@ def _activated(pieces: _Pieces, name: str, function: str, parameters: Sequence[f
         return name
     if function == "Clip":
         limits = [
-            pieces.constant(what, lambda value=value: np.asarray(value, np.float32))  # type: ignore[misc]
-            for what, value in zip(("low", "high"), parameters)
+            pieces.constant(role, lambda value=value: np.asarray(value, np.float32))  # type: ignore[misc]
+            for role, value in zip(("low", "high"), parameters)
         ]
         return pieces.add("Clip", [name, *limits])
     if function not in names:
@@ -245,7 +246,7 @@ def _lstm(pieces: _Pieces) -> bool:
 
     def weights(index: int, scale: int) -> Callable[[], Numbers]:
         def read() -> Numbers:
-            stored, factor, zero = (pieces.number(each) for each in (index, scale, scale + 1))
+            stored, factor, zero = (pieces.number(input_index) for input_index in (index, scale, scale + 1))
             assert stored is not None and factor is not None
             values = stored.astype(np.float32)
             values = values - _per_direction(np.zeros(1) if zero is None else zero, len(values))
@@ -272,7 +273,7 @@ def _attention(pieces: _Pieces) -> bool:
     if any(map(pieces.input, (3, 4, 6))) or pieces.attribute("do_rotary", 0):
         return False
     projected = pieces.sum(pieces.add("MatMul", [pieces.input(0), pieces.input(1)]), 2)
-    parts = [pieces.name(what) for what in ("query", "key", "value")]
+    parts = [pieces.name(role) for role in ("query", "key", "value")]
     sizes = pieces.attribute("qkv_hidden_sizes", ())
     if sizes:
         lengths = pieces.constant("sizes", lambda: np.asarray(sizes, np.int64))
@@ -288,13 +289,14 @@ def _many_heads(pieces: _Pieces) -> bool:
         return False
     parts = [pieces.input(index) for index in range(3)]
     if pieces.input(3):
-        biases = [pieces.name(f"{what}-bias") for what in ("query", "key", "value")]
+        biases = [pieces.name(f"{role}-bias") for role in ("query", "key", "value")]
         pieces.add("Split", [pieces.input(3)], biases, axis=0, num_outputs=3)
         parts = [pieces.add("Add", [part, bias]) for part, bias in zip(parts, biases)]
     return _attended(pieces, parts, 5)
 
 
 def _attended(pieces: _Pieces, parts: Sequence[str], bias: int) -> bool:
+    """Add an Attention of queries, keys and values, and of the input at index ``bias`` if it is present."""
     heads = int(pieces.attribute("num_heads", 0))
     inputs = [*parts, *([pieces.input(bias)] if pieces.input(bias) else [])]
     attributes: dict[str, Any] = {
@@ -375,25 +377,27 @@ _REWRITES: Mapping[str, Callable[[_Pieces], bool]] = {
 """Rewriting by the operator's type. It adds the replacement, or returns False to keep the operator."""
 
 
-def _number(pieces: _Pieces, what: str, *shape: int) -> str:
+def _constant_of(pieces: _Pieces, attribute: str, *shape: int) -> str:
     """Return a constant with the values of an attribute."""
-    value = np.asarray(pieces.attribute(what, 1.0 if what in ("alpha", "scale") else 0.0), np.float32)
-    return pieces.constant(what, lambda: value.reshape(shape))
+    default = 1.0 if attribute in ("alpha", "scale") else 0.0
+    value = np.asarray(pieces.attribute(attribute, default), np.float32)
+    return pieces.constant(attribute, lambda: value.reshape(shape))
 
 
 def _affine(factor: str, offset: str, *shape: int) -> Callable[[_Pieces], bool]:
     """Return the rewriting of a product and a sum with attributes. The sum's has a shape."""
 
     def rewrite(pieces: _Pieces) -> bool:
-        product = pieces.add("Mul", [pieces.input(0), _number(pieces, factor)])
-        return pieces.end(pieces.add("Add", [product, _number(pieces, offset, *shape)]))
+        product = pieces.add("Mul", [pieces.input(0), _constant_of(pieces, factor)])
+        return pieces.end(pieces.add("Add", [product, _constant_of(pieces, offset, *shape)]))
 
     return rewrite
 
 
 def _scaled_tanh(pieces: _Pieces) -> bool:
-    inner = pieces.add("Tanh", [pieces.add("Mul", [pieces.input(0), _number(pieces, "beta")])])
-    return pieces.end(pieces.add("Mul", [inner, _number(pieces, "alpha")]))
+    """Rewrite a ScaledTanh: alpha * tanh(beta * x)."""
+    inner = pieces.add("Tanh", [pieces.add("Mul", [pieces.input(0), _constant_of(pieces, "beta")])])
+    return pieces.end(pieces.add("Mul", [inner, _constant_of(pieces, "alpha")]))
 
 
 def _cropped(pieces: _Pieces) -> bool:

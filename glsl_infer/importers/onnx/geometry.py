@@ -62,6 +62,7 @@ def _cast(call: Call) -> list[View]:
 
 
 def _as_type(call: Call, kind: str) -> list[View]:
+    """Convert a cast to a type with NumPy's name ``kind``."""
     tiny = kind.endswith(("int2", "int4"))  # values out of their range wrap around
     if tiny or not (types.is_whole(kind) or kind.startswith(("float", "bfloat"))) or kind.startswith("float8_e8m0"):
         raise call.refused(f"a cast to {kind} of what the network computes", "cast to a float, or leave it out")
@@ -81,12 +82,14 @@ def _expand(call: Call) -> list[View]:
 
 def _tile(call: Call) -> list[View]:
     view, counts = call.view(), call.integers(1, "how often") or []
-    if any(count != 1 and size != 1 for size, count in zip(view.shape, counts)) or len(counts) != len(view.axes):
+    repeats_values = any(count != 1 and size != 1 for size, count in zip(view.shape, counts))
+    if repeats_values or len(counts) != len(view.axes):
         return [_tiled(call, view, counts)]
     return [_repeated(call, view, tuple(size * count for size, count in zip(view.shape, counts)))]
 
 
 def _tiled(call: Call, view: View, counts: list[int]) -> View:
+    """Return a tensor next to itself, ``counts`` times along each axis."""
     if len(counts) != len(view.axes) or min(counts) < 1 or math.prod(counts) > 4096:
         raise call.refused(f"{counts} times a tensor of {view.shape}", "the file is damaged")
     for axis, count in enumerate(counts):
@@ -101,17 +104,17 @@ def _repeated(call: Call, view: View, shape: Shape) -> View:
     if math.prod(shape) == view.size:
         return call.reshaped(view, shape)
     rank = len(shape)
-    grown = call.reshaped(view, (1,) * (rank - len(view.shape)) + view.shape)
-    longer = [axis for axis in range(rank) if grown.shape[axis] != shape[axis]]
+    same_rank = call.reshaped(view, (1,) * (rank - len(view.shape)) + view.shape)
+    longer = [axis for axis in range(rank) if same_rank.shape[axis] != shape[axis]]
     if rank == 4 and shape[0] == 1 and set(longer) <= {2, 3}:
-        node, (height, width, _) = relayout.as_map(call.nodes, grown)
+        node, (height, width, _) = relayout.as_map(call.nodes, same_rank)
         size = (shape[2] // height, shape[3] // width)
         return call.mapped(call.nodes.emit("upsample_nearest", node, part="repeated", size=size))
     if rank == 4 and shape[0] == 1 and longer == [1]:
-        node, _ = relayout.as_map(call.nodes, grown)
+        node, _ = relayout.as_map(call.nodes, same_rank)
         return call.mapped(call.nodes.emit("channel_gather", node, part="repeated", channels=(0,) * shape[1]))
     ones = np.ones(shape, np.float32)
-    node = relayout.in_file_order(call.nodes, grown, grown.shape)
+    node = relayout.in_file_order(call.nodes, same_rank, same_rank.shape)
     return fresh(call.nodes.constant("multiply", node, ones), shape)
 
 

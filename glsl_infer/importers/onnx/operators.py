@@ -68,11 +68,11 @@ def convert(call: Call) -> list[Operand]:
         return _by_function(call, function)
     table = _BY_DOMAIN.get(domain)
     if domain.startswith(_RUNTIME) and kind not in (table or ()):
-        what = f"{with_article(f'{kind:.60}')} of ONNX Runtime, which has optimised or quantised the file"
-        raise ModelError.layer(call.nodes.name, what, _UNOPTIMIZED.format(kind))
+        problem = f"{with_article(f'{kind:.60}')} of ONNX Runtime, which has optimised or quantised the file"
+        raise ModelError.layer(call.nodes.name, problem, _UNOPTIMIZED.format(kind))
     if table is None:
-        what = f"{kind:.60} of the domain '{domain:.60}' cannot be exported"
-        raise ModelError.layer(call.nodes.name, what, _INSTEAD.format(kind))
+        problem = f"{kind:.60} of the domain '{domain:.60}' cannot be exported"
+        raise ModelError.layer(call.nodes.name, problem, _INSTEAD.format(kind))
     if kind == NORM:
         return list(normalizations.in_pieces(call))
     if kind not in table:

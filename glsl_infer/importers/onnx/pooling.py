@@ -50,8 +50,7 @@ def _lp(call: Call, source: str, shape: Shape, window: Window) -> str:
 
 def _powers(call: Call, node: str, exponent: float) -> str:
     """Return the absolute values to a power."""
-    sizes = call.nodes.function(node, "absolute")
-    return _power(call, sizes, exponent)
+    return _power(call, call.nodes.function(node, "absolute"), exponent)
 
 
 def _root(call: Call, mean: str, exponent: float, size: int) -> str:
@@ -60,6 +59,7 @@ def _root(call: Call, mean: str, exponent: float, size: int) -> str:
 
 
 def _power(call: Call, node: str, exponent: float) -> str:
+    """Return values to a power; refuse an exponent of the operator that shaders cannot compute."""
     if exponent == 1.0:
         return node
     try:
@@ -74,7 +74,7 @@ def _global(kind: str) -> Converter:
     def convert(call: Call) -> list[View]:
         source, shape = call.map()
         node = call.nodes.add(emit.reduced(call.nodes.new_name(kind), source, shape, kind, (0, 1), keep=True))
-        return [_of_pixel(call.mapped(node), len(call.view().axes))]
+        return [_with_axes_of_one(call.mapped(node), len(call.view().axes))]
 
     return convert
 
@@ -87,10 +87,11 @@ def global_norm(call: Call) -> list[View]:
         raise call.refused(f"p={exponent:g}", "give p from 1 to 8")
     mean = call.nodes.emit("global_average_pool", _powers(call, source, exponent), part="mean", scale=None)
     node = call.nodes.shaped(_root(call, mean, exponent, math.prod(shape[:2])), (1, 1, shape[2]))
-    return [_of_pixel(call.mapped(node), len(call.view().axes))]
+    return [_with_axes_of_one(call.mapped(node), len(call.view().axes))]
 
 
-def _of_pixel(view: View, rank: int) -> View:
+def _with_axes_of_one(view: View, rank: int) -> View:
+    """Return the tensor of a map of one pixel with ``rank`` axes, all but the first two of length 1."""
     return View(view.node, view.stored, (*view.axes[:2], *((),) * (rank - 2)))
 
 

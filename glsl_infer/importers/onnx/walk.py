@@ -76,6 +76,15 @@ class Walk:
                 inputs.
             InputError: a shape or a constant is given for a name that is not an input.
         """
+        self._import_inputs()
+        self._require_outputs(outputs)
+        part = with_group_norms(with_norms(with_sequence_products(with_real_values(self._model.part))))
+        self._stored.update(part.constants)
+        self._import_part(part, outputs)
+        self.spans = {**self._bytes_of, **self.spans}
+
+    def _import_inputs(self) -> None:
+        """Import the file's inputs, or the constants given for them; refuse all unsupported ones together."""
         problems = []
         names = [declared.name for declared in self._model.inputs]
         constants = by_name("--constant", self._io_options.constants, names)
@@ -101,11 +110,6 @@ class Walk:
                 self._bytes_of[view.node] = _BYTES[declared.type]
         if problems:
             raise ModelError("\n  ".join(map(str, problems)))
-        self._require_outputs(outputs)
-        part = with_group_norms(with_norms(with_sequence_products(with_real_values(self._model.part))))
-        self._stored.update(part.constants)
-        self._import_part(part, outputs)
-        self.spans = {**self._bytes_of, **self.spans}
 
     def _require_outputs(self, outputs: Sequence[str]) -> None:
         """Refuse requested outputs that the file does not have."""
@@ -206,15 +210,19 @@ class Walk:
             self._refuse(operator, name, row.refused(refusal), refusal)
             return
         self.spans.update(ranges.store_range(self.builder, operator, operands, views, before, self.spans))
-        node_operators = tuple(node.op for node in self.builder.nodes[before:])
-        placement = DROPPED if set(node_operators) <= {"identity"} else runs(node_operators)
-        shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
-        self.builder.rows[name] = LayerStatus(name, f"{operator.kind:.60}", shape, placement, node_operators)
+        self.builder.rows[name] = self._converted_row(name, operator, views, before)
         self._types.update(zip(operator.outputs, types.results(operator, input_types)))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
             if isinstance(view, View):
                 self._record_tensor(view, output, before)
+
+    def _converted_row(self, name: str, operator: Operator, views: Sequence[Operand], first: int) -> LayerStatus:
+        """Return the status of an operator whose nodes begin with the node at index ``first``."""
+        node_operators = tuple(node.op for node in self.builder.nodes[first:])
+        placement = DROPPED if set(node_operators) <= {"identity"} else runs(node_operators)
+        shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
+        return LayerStatus(name, f"{operator.kind:.60}", shape, placement, node_operators)
 
     def _import_definition(self, operator: Operator) -> bool:
         """Import an operator by its definition in ONNX as a function of others; return whether all are supported."""
@@ -273,8 +281,8 @@ class Walk:
             with np.errstate(all="ignore"):
                 views = ranges.saturated(call, convert(call))
         except MISFITS as error:
-            what = f"options that make no sense ({str(error)[:200]})"
-            raise call.refused(what, "the file is damaged; get it anew") from None
+            problem = f"options that make no sense ({str(error)[:200]})"
+            raise call.refused(problem, "the file is damaged; get it anew") from None
         count = len(call.operator.outputs)
         if len(views) < count:
             raise call.refused(f"its output {count} is read", f"it can have {len(views)} here")
@@ -283,19 +291,19 @@ class Walk:
                 raise call.refused(f"a tensor of shape {view.shape}", f"at most {MOST_NUMBERS} numbers are possible")
         return views
 
-    def _fold(self, name: str, operator: Operator, operands: Sequence[Operand], kinds: Sequence[str]) -> bool:
+    def _fold(self, name: str, operator: Operator, operands: Sequence[Operand], input_types: Sequence[str]) -> bool:
         """Fold an operator on constants, or one that depends only on the shape of an input; return whether it is one.
 
         Args:
             name: of the operator's first node.
             operator: the operator.
             operands: its inputs.
-            kinds: the types of its inputs.
+            input_types: the types of its inputs.
         """
         free_bytes = MOST_FOLDED - self._folded_bytes
-        results = fold(operator, operands, free_bytes, kinds)
+        results = fold(operator, operands, free_bytes, input_types)
         if results is None and not operator.parts and not any(isinstance(value, View) for value in operands):
-            results = computed(name, operator, operands, kinds, free_bytes)
+            results = computed(name, operator, operands, input_types, free_bytes)
         if results is None:
             return False
         self._folded_bytes += sum(result.nbytes for result in results)

@@ -62,12 +62,15 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, progress
                     seconds.append(frame)
                 progress(1)
         series = [frames.series(frame_times) for frame_times in timed]
-        ratio = {step: summary([_ratio(y, x) for x, y in zip(series[0][step], series[1][step])]) for step in STEPS}
+        ratio = {
+            step: summary([_ratio(of_b, of_a) for of_a, of_b in zip(series[0][step], series[1][step])])
+            for step in STEPS
+        }
         sides = [
             {"file": str(path), "model": model_of(session), "frame_ms": frames.summaries(times)}
             for path, session, times in zip((a, b), sessions, series)
         ]
-        return {**_head(sides, ratio, paired=True), "machine": machine.describe(shared), "runs": runs}
+        return {**_compared(sides, ratio, paired=True), "machine": machine.describe(shared), "runs": runs}
 
 
 def results(a: Path, b: Path, saved: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
@@ -84,13 +87,13 @@ def results(a: Path, b: Path, saved: tuple[dict[str, Any], dict[str, Any]]) -> d
     ]
     ratio = {}
     for step in STEPS:
-        x, y = (result["frame_ms"][step] for result in saved)
+        of_a, of_b = (result["frame_ms"][step] for result in saved)
         ratio[step] = {
-            "median": _ratio(y["median"], x["median"]),
-            "p5": _ratio(y["p5"], x["p95"]),
-            "p95": _ratio(y["p95"], x["p5"]),
+            "median": _ratio(of_b["median"], of_a["median"]),
+            "p5": _ratio(of_b["p5"], of_a["p95"]),
+            "p95": _ratio(of_b["p95"], of_a["p5"]),
         }
-    return _head(sides, ratio, paired=False)
+    return _compared(sides, ratio, paired=False)
 
 
 def differences(saved: tuple[dict[str, Any], dict[str, Any]]) -> list[str]:
@@ -104,7 +107,8 @@ def differences(saved: tuple[dict[str, Any], dict[str, Any]]) -> list[str]:
     ]
 
 
-def _head(sides: list[dict[str, Any]], ratio: dict[str, Summary], *, paired: bool) -> dict[str, Any]:
+def _compared(sides: list[dict[str, Any]], ratio: dict[str, Summary], *, paired: bool) -> dict[str, Any]:
+    """Return the fields that both kinds of comparison have."""
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -145,6 +145,7 @@ def _programs(deployment: Deployment, base: Path, new: Path) -> list[str]:
 
 
 def _model(model: Model, sources: Sources, new: Path, progress: ProgressCallback) -> dict[str, Any]:
+    """Copy or export a model into the folder ``new``; return its entry in the contents."""
     progress(f"{model.name}: {'downloading' if model.is_url else 'reading'} {model.shown}")
     source = fetch(model, sources)
     target = new / "models" / f"{model.name}{bundles.SUFFIX}"

@@ -127,13 +127,19 @@ def train(
     counts = [photographs.truth.count(index) for index in (*range(len(photographs.classes)), -1)]
     result = Trained(photographs.classes, tuple(counts), best.name, verdicts, right, seconds, photographs.warnings)
     _write_card(result, out)
-    if right < min(result.verdict.accuracy, 0.9) - 0.15:
+    _require_right(result, out)
+    return result
+
+
+def _require_right(result: Trained, out: Path) -> None:
+    """Raise ``RunError`` if the bundle answers much worse for its own photographs than the head for new ones."""
+    accuracy = result.verdict.accuracy
+    if result.right < min(accuracy, 0.9) - 0.15:
         raise RunError(
-            f"{out}: the model labels only {100 * right:.0f} % of its own photographs correctly, but "
-            f"{100 * result.verdict.accuracy:.0f} % of new ones in cross-validation. The engine or the driver "
+            f"{out}: the model labels only {100 * result.right:.0f} % of its own photographs correctly, but "
+            f"{100 * accuracy:.0f} % of new ones in cross-validation. The engine or the driver "
             f"computes wrongly; find the layer with: glsl-infer selfcheck {out}"
         )
-    return result
 
 
 def _examples(

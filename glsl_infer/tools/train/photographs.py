@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,9 @@ from glsl_infer.support.progress import ProgressCallback, no_progress
 
 LEAST_PHOTOGRAPHS = 5
 """Smallest number of photographs of a class: one for each fold of the cross-validation."""
+
+FEW_PHOTOGRAPHS = 15
+"""Number of photographs of a class below which the user is warned."""
 
 NEGATIVE = "none"
 """Name of the folder that is not a class: its photographs are to be answered with ``NONE``."""
@@ -103,16 +106,13 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     problems: list[InputError] = []
     total = sum(map(len, images.values()))
     numbers = itertools.count(1)
+
+    def announce() -> None:
+        progress(f"photograph {next(numbers)} of {total}")
+
     for path, images_of_class in images.items():
         label = unicodedata.normalize("NFC", path.name)
-        readable = []
-        for file in images_of_class:
-            progress(f"photograph {next(numbers)} of {total}")
-            try:
-                preprocess.open_image(file)
-                readable.append(file)
-            except ImageError as error:
-                left_out[path].append(f"{error}; left out")
+        readable = _readable(images_of_class, left_out[path], announce)
         warnings += left_out[path]
         if problem := _class_problem(path, label, len(readable), left_out[path]):
             problems.append(InputError(problem))
@@ -126,13 +126,30 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
         raise InputError(f"{folder}: '{NEGATIVE}' is not a class; add a folder with photographs of another class")
     if len(classes) > MOST_CLASSES:
         raise InputError(f"{folder}: {len(classes)} classes; at most {MOST_CLASSES} are possible")
-    counts = [truth.count(index) for index in range(len(classes))]
-    warnings += [
-        f"'{label}' has {count} photographs; 30 make a better model"
-        for label, count in zip(classes, counts)
-        if count < 15
-    ]
+    for index, label in enumerate(classes):
+        count = truth.count(index)
+        if count < FEW_PHOTOGRAPHS:
+            warnings.append(f"'{label}' has {count} photographs; 30 make a better model")
     return Photographs(tuple(classes), tuple(files), tuple(truth), tuple(warnings))
+
+
+def _readable(files: Sequence[Path], left_out: list[str], announce: Callable[[], None]) -> list[Path]:
+    """Return the files that can be read as images; append a sentence to ``left_out`` for each of the others.
+
+    Args:
+        files: the images of a class.
+        left_out: sentences for the user.
+        announce: called before each file is read.
+    """
+    readable = []
+    for file in files:
+        announce()
+        try:
+            preprocess.open_image(file)
+            readable.append(file)
+        except ImageError as error:
+            left_out.append(f"{error}; left out")
+    return readable
 
 
 def _nested(images: Mapping[Path, Sequence[Path]]) -> list[str]:
@@ -198,6 +215,7 @@ def contact_sheet(photographs: Photographs, side: int = 96, columns: int = 10) -
 
 
 def _thumbnail(file: Path, side: int) -> Image.Image:
+    """Return the largest centred square of an image, resized."""
     image = preprocess.open_image(file)
     width, height = image.size
     short = min(width, height)

@@ -119,10 +119,7 @@ def compare(
             if too_far or explain:
                 agreement["loses_most"] = verdict.lost(bundle, samples)
             if too_far:
-                judge = verdict.Verdict(bundle, [name for name, is_softmax in about["softmax"].items() if is_softmax])
-                for index, results in enumerate(first_results):
-                    judge.add(samples[index], results, {name: values[index] for name, values in expected.items()})
-                verdicts = judge.as_json()
+                verdicts = _verdicts(bundle, samples, first_results, expected, about["softmax"])
                 agreement["judged"], agreement["wrong"] = len(first_results), selfcheck.check(session).wrong
                 agreement["outputs"] = [{**output, **verdicts[output["name"]]} for output in agreement["outputs"]]
     return agreement
@@ -167,6 +164,28 @@ def _compare_outputs(
             agreement.add(values, expected[name][index])
         progress(1)
     return agreements, first_results
+
+
+def _verdicts(
+    bundle: Bundle,
+    samples: Sequence[Mapping[str, NDArray[Any]]],
+    first_results: Sequence[Mapping[str, NDArray[Any]]],
+    expected: Mapping[str, NDArray[np.float32]],
+    is_softmax: Mapping[str, bool],
+) -> dict[str, dict[str, Any]]:
+    """Return for each output how near the exact reference is to the model, and the driver to the reference.
+
+    Args:
+        bundle: the exported model.
+        samples: the inputs.
+        first_results: the driver's results for the first of them.
+        expected: the model's values of each output, with the samples as the first axis.
+        is_softmax: whether the model's output is a softmax, which the bundle leaves out.
+    """
+    judge = verdict.Verdict(bundle, [name for name, softmaxed in is_softmax.items() if softmaxed])
+    for index, results in enumerate(first_results):
+        judge.add(samples[index], results, {name: values[index] for name, values in expected.items()})
+    return judge.as_json()
 
 
 def _driver_text(session: Session) -> str:
@@ -217,15 +236,30 @@ def _in_framework(
     progress: CountCallback,
 ) -> dict[str, Any]:
     """Run the model in a separate process, which writes its outputs into the folder; return their description."""
-    inputs = bundle.manifest.inputs
     files = {}
-    for index, name in enumerate(model_input.name for model_input in inputs):
-        files[name] = str(folder / f"input-{index}.npy")
-        np.save(files[name], np.stack([sample[name] for sample in samples]))
-    job: dict[str, Any] = {
-        "model": str(model),
+    for index, model_input in enumerate(bundle.manifest.inputs):
+        files[model_input.name] = str(folder / f"input-{index}.npy")
+        np.save(files[model_input.name], np.stack([sample[model_input.name] for sample in samples]))
+    job = {
+        **_job(bundle, layers, io_options),
         "inputs": files,
         "count": len(samples),
+        "layer_pictures": layer_pictures,
+        "out": str(folder),
+    }
+    framework, module = _framework(model)
+    job["model"] = str(importers.plain_file(model, folder))
+    about = _run(framework, module, job, folder, progress)
+    if "refused" not in about:
+        return about
+    job["model"] = str(importers.converted_file(model, folder, str(about["refused"])))
+    return _run(*_FRAMEWORKS["tflite"], job, folder, progress)
+
+
+def _job(bundle: Bundle, layers: Sequence[Layer | Node], io_options: IoOptions) -> dict[str, Any]:
+    """Return the arguments of the process that runs the model, without files; see ``job``."""
+    inputs = bundle.manifest.inputs
+    return {
         "numbers": [value.name for value in inputs if value.kind == NUMBERS and len(value.shape) == 3],
         "pictures": {
             picture.name: {"scales": picture.value.scales, "zeros": picture.value.zeros}
@@ -239,19 +273,10 @@ def _in_framework(
         ],
         "operators": custom.loaded(),
         "imports": own_modules.remembered(),
-        "layer_pictures": layer_pictures,
         "input_ranges": dict(io_options.ranges),
         "input_shapes": dict(io_options.shapes),
         "constants": dict(io_options.constants),
-        "out": str(folder),
     }
-    framework, module = _framework(model)
-    job["model"] = str(importers.plain_file(model, folder))
-    about = _run(framework, module, job, folder, progress)
-    if "refused" not in about:
-        return about
-    job["model"] = str(importers.converted_file(model, folder, str(about["refused"])))
-    return _run(*_FRAMEWORKS["tflite"], job, folder, progress)
 
 
 def _run(

@@ -43,12 +43,13 @@ class Advice:
 
 def advise(report: Report) -> list[Advice]:
     """Return suggested changes, the largest saving first. Shaders below ``SMALL_SHARE`` of the frame get none."""
-    hints = [
-        advice
-        for row in report.rows
-        if not row.failed
-        for advice in _jobs(row) + _code(row, row.total > SMALL_SHARE * report.total)
-    ]
+    hints: list[Advice] = []
+    for row in report.rows:
+        if row.failed:
+            continue
+        hints += _about_jobs(row)
+        if row.total > SMALL_SHARE * report.total:
+            hints += _about_shaders(row)
     return sorted(hints, key=lambda hint: -hint.saves)
 
 
@@ -79,7 +80,7 @@ def advise_author(report: Report, board: Board, draw_share: float) -> list[Advic
     return advice
 
 
-def _jobs(row: Row) -> list[Advice]:
+def _about_jobs(row: Row) -> list[Advice]:
     """Return advice about the commands of a layer of any size."""
     advice = []
     if row.loads:
@@ -99,11 +100,9 @@ def _jobs(row: Row) -> list[Advice]:
     return advice
 
 
-def _code(row: Row, matters: bool) -> list[Advice]:
-    """Return advice about the shaders of a layer; empty unless ``matters``."""
-    advice: list[Advice] = []
-    if not matters:
-        return advice
+def _about_shaders(row: Row) -> list[Advice]:
+    """Return advice about the shaders of a layer, and about the tiles that they fill."""
+    advice = []
     if row.least_total is not None and row.total > OVER_FLOOR * row.least_total:
         advice.append(
             Advice(

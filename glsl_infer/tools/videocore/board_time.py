@@ -42,6 +42,9 @@ ADDS = {"low": False, "middle": True, "high": True}
 """Whether the CPU's and the GPU's times add up."""
 
 _ARTICLE = Path(__file__).with_name("article.json")
+_PROCESSORS, _CLOCKS_OF_INSTRUCTION = 12, 4
+"""QPUs of the GPU; clocks of an instruction for 16 pixels."""
+
 _STEPS = 50
 """Bisection steps of the search for a kernel's time."""
 
@@ -140,13 +143,17 @@ def article() -> dict[str, Work]:
 
 
 def _cpu_ms(work: Work, name: str, board: Board, kernel: float) -> list[float]:
+    """Return the CPU's milliseconds of each job, in user space and in the kernel."""
     return [1e3 * spent / RATES[name] / SPEED[board.name] + kernel for spent in work.cpu]
 
 
 def _bound(simulation: Simulation, gpu: float, cpu: float) -> str:
+    """Return the bottleneck of a frame in the middle set, from the milliseconds of GPU and CPU; see ``Frame``."""
     middle = next(clocks for clocks in simulation.sets if clocks.name == "middle")
     if cpu > gpu:
         return "CPU"
     if middle.clocks_moving > middle.clocks_computing:
         return "memory"
-    return "texture fetches" if middle.clocks_computing * 12 > 2 * 4 * simulation.instructions else "instructions"
+    processor_clocks = _PROCESSORS * middle.clocks_computing
+    waits_for_texels = processor_clocks > 2 * _CLOCKS_OF_INSTRUCTION * simulation.instructions
+    return "texture fetches" if waits_for_texels else "instructions"

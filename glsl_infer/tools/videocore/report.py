@@ -166,40 +166,49 @@ def report(bundle: Bundle, measured: Measured, file: str = "bundle") -> Report:
             rows.append(_row(layer.name, layer.op, passes, measured, targets, floor.products(layer)))
     problems = _failures(bundle.manifest.passes, measured) + _single_threaded(rows)
     rendered = sum(textures[name] for name in {draw.target for draw in bundle.manifest.passes})
-    return Report(file, measured.driver, tuple(rows), measured.programs, measured.frame, tuple(problems), rendered)
+    return Report(
+        file=file,
+        driver=measured.driver,
+        rows=tuple(rows),
+        shaders=measured.programs,
+        frame=measured.frame,
+        problems=tuple(problems),
+        texture_bytes=rendered,
+    )
 
 
 def _row(
     layer: str, op: str, passes: Sequence[Pass], measured: Measured, texture_bytes: int, products: int | None
 ) -> Row:
+    """Return the cost of a layer with these passes."""
     compiled = [(draw, measured.programs[draw.program]) for draw in passes if draw.program in measured.programs]
     shaders = [shader for _, shader in compiled]
     waiting = [shader for shader in shaders if shader.fetches]  # shaders without fetches do not need a second thread
     # A layer without a clear draws in another layer's job. Here, between two flushes, it has its own job, which loads.
     jobs = measured.jobs.get(layer, ()) if any(draw.clear for draw in passes) else ()
     return Row(
-        layer,
-        op,
-        len(passes),
-        len({draw.program for draw in passes}),
-        sum(draw.pixels for draw in passes),
-        sum(groups_of(draw) for draw in passes),
-        min((shader.instructions for shader in shaders), default=0),
-        max((shader.instructions for shader in shaders), default=0),
-        sum(shader.executed * draw.pixels for draw, shader in compiled),
-        sum(shader.executed * groups_of(draw) for draw, shader in compiled),
-        min((shader.threads for shader in waiting or shaders), default=0),
-        max((shader.uniforms for shader in shaders), default=0),
-        max((shader.cycles for shader in shaders), default=0),
-        max((shader.fetches for shader in shaders), default=0),
-        sum(shader.fetches * draw.pixels for draw, shader in compiled),
-        products,
-        len(jobs),
-        sum(job.tiles for job in jobs),
-        sum(job.loads for job in jobs),
-        sum(job.command_bytes for job in jobs),
-        texture_bytes,
-        layer in measured.failures or any(draw.program in measured.failures for draw in passes),
+        layer=layer,
+        op=op,
+        passes=len(passes),
+        programs=len({draw.program for draw in passes}),
+        pixels=sum(draw.pixels for draw in passes),
+        groups=sum(groups_of(draw) for draw in passes),
+        least=min((shader.instructions for shader in shaders), default=0),
+        instructions=max((shader.instructions for shader in shaders), default=0),
+        total=sum(shader.executed * draw.pixels for draw, shader in compiled),
+        issued=sum(shader.executed * groups_of(draw) for draw, shader in compiled),
+        threads=min((shader.threads for shader in waiting or shaders), default=0),
+        uniforms=max((shader.uniforms for shader in shaders), default=0),
+        cycles=max((shader.cycles for shader in shaders), default=0),
+        fetches=max((shader.fetches for shader in shaders), default=0),
+        fetched=sum(shader.fetches * draw.pixels for draw, shader in compiled),
+        products=products,
+        jobs=len(jobs),
+        tiles=sum(job.tiles for job in jobs),
+        loads=sum(job.loads for job in jobs),
+        command_bytes=sum(job.command_bytes for job in jobs),
+        texture_bytes=texture_bytes,
+        failed=layer in measured.failures or any(draw.program in measured.failures for draw in passes),
     )
 
 
@@ -220,6 +229,7 @@ def _failures(passes: Sequence[Pass], measured: Measured) -> list[Problem]:
 
 
 def _single_threaded(rows: Sequence[Row]) -> list[Problem]:
+    """Return a problem for each layer that fetches with a single thread; fatal above ``SMALL_SHARE``."""
     frame = sum(row.total for row in rows)
     return [
         Problem(

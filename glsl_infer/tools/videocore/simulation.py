@@ -26,6 +26,9 @@ from glsl_infer.tools.videocore.executor import Controls, Executor
 SETS = ("low", "middle", "high")
 """Sets of unpublished parameters; scripts/vc4/executor/time.c lists them with their sources."""
 
+_OF_A_SET = ("clocks", "clocks_computing", "clocks_moving", "clocks_waiting", "memory_bytes")
+"""Counters that depend on the set of parameters."""
+
 
 @dataclass(frozen=True)
 class Clocks:
@@ -93,25 +96,30 @@ def draw(bundle: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
         for name in names:
             controls.switch("TIME", name)
             session.upload(inputs)
-            context.gl.Finish()
-            start = before = controls.counters()
-            of_jobs = []
-            for calls in jobs:
-                for function, arguments in calls:
-                    function(*arguments)
-                context.gl.Finish()  # the driver submits its pending commands: this job
-                after = controls.counters()
-                of_jobs.append(after["clocks"] - before["clocks"])
-                before = after
-            spent = {counter: before[counter] - start[counter] for counter in before}
-            summed = {field: spent[field] for field in list(Clocks.__dataclass_fields__)[1:-1]}
-            sets.append(Clocks(name=name, of_jobs=tuple(of_jobs), **summed))
+            counts, of_jobs = _counted(jobs, context, controls)
+            sets.append(Clocks(name=name, of_jobs=of_jobs, **{counter: counts[counter] for counter in _OF_A_SET}))
         controls.switch("TIME", "off")
     texels = sum(
         math.prod(model_input.shape[:2]) for model_input in bundle.manifest.inputs if model_input.kind == PICTURE
     )
     draws = tuple(sum(function.__name__ == "glDrawArrays" for function, _ in calls) for calls in jobs)
-    return Simulation(tuple(sets), spent["draws"], spent["jobs"], spent["fragment_instructions"], texels, draws)
+    return Simulation(tuple(sets), counts["draws"], counts["jobs"], counts["fragment_instructions"], texels, draws)
+
+
+def _counted(
+    jobs: Sequence[Sequence[Call]], context: Context, controls: Controls
+) -> tuple[dict[str, int], tuple[int, ...]]:
+    """Draw a frame job by job; return the executor's counts of the frame, and the clocks of each job."""
+    context.gl.Finish()
+    readings = [controls.counters()]
+    for calls in jobs:
+        for function, arguments in calls:
+            function(*arguments)
+        context.gl.Finish()  # the driver submits its pending commands: this job
+        readings.append(controls.counters())
+    counts = {counter: readings[-1][counter] - readings[0][counter] for counter in readings[0]}
+    of_jobs = tuple(after["clocks"] - before["clocks"] for before, after in zip(readings, readings[1:]))
+    return counts, of_jobs
 
 
 def jobs_of(frame: Sequence[Call]) -> list[list[Call]]:
