@@ -4,8 +4,8 @@ NumPy is imported without modules that no session uses: they are executed at the
 them itself. NumPy 1 executes them when it is imported, which takes a Pi Zero 58 million instructions. The others take
 35 million: modules of the standard library, and those that give functions of NumPy their docstrings.
 
-Python looks for garbage after each 700 new objects. The objects of a start are not garbage, and looking at them takes 18
-million instructions.
+Python looks for garbage after each 700 new objects. The objects of a start are not garbage, and looking at them takes
+18 million instructions.
 """
 
 from __future__ import annotations
