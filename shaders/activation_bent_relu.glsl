@@ -1,4 +1,7 @@
-// MAXIMUM from there on, x from THRESHOLD on, SLOPE * (x - THRESHOLD) below.
+// min(x, MAXIMUM) for x >= THRESHOLD, SLOPE * (x - THRESHOLD) for smaller x.
+//
+// SLOPE, THRESHOLD   slope below the threshold, and the threshold
+// MAXIMUM            upper limit; not defined if there is none
 #ifndef SLOPE
 #define SLOPE 0.25
 #define THRESHOLD 1.0

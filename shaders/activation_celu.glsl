@@ -1,4 +1,4 @@
-// x above 0, ALPHA (exp(x / ALPHA) - 1) below. The exponent is 0 or less and cannot overflow.
+// x for x > 0, ALPHA * (exp(x / ALPHA) - 1) for smaller x. The exponent is never positive, so it cannot overflow.
 #ifndef ALPHA
 #define ALPHA 1.0
 #endif

@@ -1,6 +1,6 @@
-// x within limits.
+// min(max(x, LOW), HIGH)
 //
-// LOW, HIGH   the limits, where there are
+// LOW, HIGH   limits; each is defined only if it exists
 vec4 activation(vec4 x) {
 #ifdef LOW
     x = max(x, LOW);

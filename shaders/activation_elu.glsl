@@ -1,4 +1,4 @@
-// SCALE * x above 0, ALPHA * (exp(x) - 1) below. The exponent is 0 or less and cannot overflow.
+// SCALE * x for x > 0, ALPHA * (exp(x) - 1) for smaller x. The exponent is never positive, so it cannot overflow.
 #ifndef ALPHA
 #define ALPHA 1.0
 #define SCALE 1.0

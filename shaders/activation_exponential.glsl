@@ -1,4 +1,4 @@
-// exp(x); 80 and beyond, where 32-bit floats end soon, is 80.
+// exp(min(x, 80)). 32-bit floats overflow at exp(88.7).
 vec4 activation(vec4 x) {
     return exp(min(x, 80.0));
 }

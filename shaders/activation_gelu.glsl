@@ -1,6 +1,8 @@
-// x / 2 * (1 + erf(x / sqrt(2))). With z = |x| / sqrt(2) and erf(z) = 1 - q that is max(x, 0) - |x| / 2 * q.
-// GLSL has no erf: q = (a1 t + ... + a5 t^5) exp(-z z) with t = 1 / (1 + 0.3275911 z) is off by 1.5e-7 (M. Abramowitz
-// and I. Stegun, Handbook of Mathematical Functions, 7.1.26), and the result by |x| / 2 times that.
+// x / 2 * (1 + erf(x / sqrt(2)))
+//
+// GLSL has no erf. With z = |x| / sqrt(2) and q = 1 - erf(z), the result is max(x, 0) - |x| / 2 * q. The approximation
+// q = (a1 t + ... + a5 t^5) exp(-z z) with t = 1 / (1 + 0.3275911 z) has an error of at most 1.5e-7 (M. Abramowitz and
+// I. Stegun, Handbook of Mathematical Functions, 7.1.26).
 vec4 activation(vec4 x) {
     vec4 z = abs(x) * 0.70710678;
     vec4 t = 1.0 / (1.0 + 0.3275911 * z);

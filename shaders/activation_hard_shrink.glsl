@@ -1,4 +1,4 @@
-// x beyond THRESHOLD, on either side, and 0 between.
+// x for |x| > THRESHOLD, otherwise 0.
 #ifndef THRESHOLD
 #define THRESHOLD 0.5
 #endif

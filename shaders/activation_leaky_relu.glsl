@@ -1,6 +1,6 @@
-// x above 0, SLOPE * x below.
+// x for x > 0, SLOPE * x for smaller x.
 //
-// FLATTER   no slope is above 1, so that the larger of both is right
+// FLATTER   all slopes are at most 1, so that the result is the larger of both products
 #ifndef SLOPE
 #define SLOPE 0.3
 #endif

@@ -1,4 +1,4 @@
-// The natural logarithm; below 2^-40 as there.
+// The natural logarithm of max(x, 2^-40).
 vec4 activation(vec4 x) {
     return log(max(x, 9.09494702e-13));
 }

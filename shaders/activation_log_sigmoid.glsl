@@ -1,5 +1,6 @@
-// -log(1 + exp(-x)) = min(x, 0) - log(1 + z) with z = exp(-|x|). The logarithm is that of activation_softplus.glsl,
-// with the same error of less than 3e-9.
+// -log(1 + exp(-x)) = min(x, 0) - log(1 + z) with z = exp(-|x|).
+//
+// The logarithm is computed as in activation_softplus.glsl, with the same error of less than 3e-9.
 vec4 activation(vec4 x) {
     vec4 z = exp(-abs(x));
     vec4 s = z / (2.0 + z);

@@ -1,10 +1,12 @@
-// x to a power. Sizes below 2^-40 are as there in negative powers, and give 0 in others.
+// x to the power of EXPONENT. If |x| < 2^-40, it is computed as 2^-40 if the exponent is negative, otherwise as 0.
 //
-// WHOLE      the exponent is a whole number: numbers below 0 have powers; else they are as 0
-// ODD        these have the sign of the number
-// WHOLES     the exponent is this number of ones, or of minus ones with NEGATIVE, and
-// QUARTERS   so many quarters: products of roots are more exact than an exponential of a logarithm
-// EXPONENT   the exponent, else
+// WHOLE      the exponent is an integer, so that negative x have a power. Otherwise negative x are computed as 0
+// ODD        the integer exponent is odd: the result has the sign of x
+// WHOLES     number of factors x, or 1 / x with NEGATIVE
+// QUARTERS   number of further factors that are fourth roots of these
+// EXPONENT   the exponent, without WHOLES
+//
+// Exponents that are small multiples of 1/4 are products of roots, which are more exact than exp(EXPONENT * log(x)).
 #ifndef LEAST
 #define LEAST 9.09494702e-13
 #endif

@@ -1,4 +1,4 @@
-// 1 / sqrt(x); below 2^-40 as there.
+// 1 / sqrt(max(x, 2^-40))
 vec4 activation(vec4 x) {
     return inversesqrt(max(x, 9.09494702e-13));
 }

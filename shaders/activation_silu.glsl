@@ -1,4 +1,6 @@
-// x / (1 + exp(-x)), also called swish. Below -50 it is 0 to 20 digits, and the exponent stays finite.
+// x / (1 + exp(-x)), also called swish.
+//
+// The exponent is limited to 50, so that it does not overflow. A larger one would change the result by less than 1e-20.
 vec4 activation(vec4 x) {
     return x / (1.0 + exp(min(-x, 50.0)));
 }

@@ -1,5 +1,7 @@
-// sin(x), or cos(x), which is a quarter turn ahead: a polynomial of degree 9 on [-pi/2, pi/2], into which the angle is
-// folded. It is off by less than 4e-6. The sin() of VideoCore IV's driver is off by 7e-3 near pi.
+// sin(x), or cos(x) with a PHASE of a quarter turn.
+//
+// The angle is folded into [-pi/2, pi/2], and a polynomial of degree 9 computes the sine with an error of less than
+// 4e-6. The sin() of VideoCore IV's driver has an error of 7e-3 near pi.
 #ifndef PHASE
 #define PHASE 0.0
 #endif

@@ -1,4 +1,4 @@
-// What of x is beyond THRESHOLD, on either side.
+// x - clip(x, -THRESHOLD, THRESHOLD)
 #ifndef THRESHOLD
 #define THRESHOLD 0.5
 #endif

@@ -1,7 +1,9 @@
-// log(1 + exp(x)) = max(x, 0) + log(1 + z), z = exp(-|x|), which cannot overflow. With s = z / (2 + z), at most 1/3,
-// log(1 + z) = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...) (Abramowitz and Stegun, 4.1.27). The series ends after the
-// ninth power; its factors make up for the rest: they are those that are exact at the five Chebyshev points of s^2 in
-// 0 to 1/9. That is off by less than 3e-9. It needs no logarithm, of which some GPUs have few digits.
+// log(1 + exp(x)) = max(x, 0) + log(1 + z) with z = exp(-|x|), which cannot overflow.
+//
+// With s = z / (2 + z), which is at most 1/3, log(1 + z) = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...) (M. Abramowitz and
+// I. Stegun, Handbook of Mathematical Functions, 4.1.27). The series ends with the ninth power. Its factors make it
+// exact at the five Chebyshev points of s^2 in [0, 1/9]; the error is less than 3e-9. Some GPUs compute log() with few
+// digits.
 vec4 activation(vec4 x) {
     vec4 z = exp(-abs(x));
     vec4 s = z / (2.0 + z);

@@ -1,4 +1,6 @@
-// (x + sqrt(x^2 + B)) / 2. Below 0 the sum would lose its digits: there it is B / 2 / (sqrt(x^2 + B) - x).
+// (x + sqrt(x^2 + B)) / 2
+//
+// For negative x the sum would lose digits. There it is computed as B / 2 / (sqrt(x^2 + B) - x).
 #ifndef B
 #define B 4.0
 #endif

@@ -1,4 +1,4 @@
-// x above THRESHOLD, VALUE elsewhere.
+// x for x > THRESHOLD, otherwise VALUE.
 #ifndef THRESHOLD
 #define THRESHOLD 0.0
 #define VALUE 0.0

@@ -1,9 +1,9 @@
-// One slice of average pooling: the mean of those texels of a window that lie within the map.
+// One slice of average pooling: the mean of the texels of a window that are inside the map.
 //
-// BOUNDED       windows may reach beyond the map. coord0.zw and coord1.xy are the centres of its first and last texel
-// WRITTEN_OUT   every texel of the window has a line. Compilers leave some loops as they are, and a loop that fetches
-//               halves the threads of a VideoCore IV...
-// AGAIN         ...unless a fetch in no loop comes last
+// BOUNDED       windows can extend beyond the map. coord0.zw and coord1.xy are the centres of its first and last texel
+// WRITTEN_OUT   each texel of the window has a line. Compilers do not unroll some loops, and VideoCore IV has half as
+//               many threads if its last fetch is in a loop
+// AGAIN         a last fetch outside of the loop keeps both threads
 #ifndef POOL_WIDTH
 #define POOL_WIDTH 2
 #define POOL_HEIGHT 2
@@ -18,7 +18,7 @@ varying vec4 coord1;
 
 vec4 sum;
 float count;
-vec2 at; // made from the texel before: a compiler that knew all coordinates would fetch all texels at once
+vec2 at; // computed from the previous one, because a compiler that knows all coordinates fetches all texels at once
 
 void next() {
     vec4 bytes = floor(texture2D(source, at) * 255.0 + 0.5);
@@ -51,16 +51,17 @@ void main() {
     }
 #endif
 #ifdef AGAIN
-    sum += min(texture2D(source, coord0.xy), 0.0); // 0
+    sum += min(texture2D(source, coord0.xy), 0.0); // adds 0
 #endif
 #ifdef BOUNDED
     vec4 mean = sum / count;
 #else
     vec4 mean = sum * (1.0 / area);
 #endif
-    // Means of bytes are often half way between two; the quarter of their distance makes all GPUs round those up.
+    // Means of bytes are often half way between two steps. A quarter of the smallest difference makes all GPUs round
+    // them up.
     vec4 y = floor(mean + (0.5 + 0.25 / area)) * (1.0 / 255.0);
-    //@ fine The same in steps of 1/256 of these.
+    //@ fine The same for steps of 1/256.
     //@ pad_lanes
     gl_FragColor = whole(y);
 }

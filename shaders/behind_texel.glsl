@@ -1,5 +1,7 @@
-// WAIT(at) is at, and no lane of a texel is negative; but no compiler can know, and a device that wants fetches to wait
-// (convolution.frag) has a coordinate only when the texel t before it is there. Else it would keep all coordinates.
+// WAIT(at) equals at, and VideoCore IV fetches there only after texel t.
+//
+// Its compiler cannot know that the lanes of texels are not negative, so it does not compute all coordinates at once,
+// which would need too many registers. convolution.frag explains the order of fetches.
 #ifdef LATE_FETCH
 #define WAIT(at) max(at, -t.w)
 #else

@@ -1,11 +1,12 @@
-// One slice of an operation on two operands, value by value, then the activation. Operands and result are real values;
-// what they are worth in bytes is in the factors and offsets.
+// activation(a op b): one slice of an elementwise operation on two feature maps.
+//
+// The operands and the result are real values. The generated lines contain the factors and offsets of the stored bytes.
 //@ declarations
 
 void main() {
     //@ operands
     vec4 y = vec4(0.0);
     //@ result
-    //@ pad_lanes Lanes beyond the last channel must come out of the activation as 0.
+    //@ pad_lanes Padding lanes must be 0 after the activation.
     gl_FragColor = store(activation(y));
 }

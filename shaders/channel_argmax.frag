@@ -1,7 +1,7 @@
-// The number of a pixel's largest channel, the first of them where several are: whole bytes.
+// The index of a pixel's largest channel, stored as a byte. If several are equal, it is the first.
 //@ declarations
 
-// (largest, its number), of two such pairs
+// Return the pair (value, index) with the larger value; of equal values, the one with the smaller index.
 vec2 first(vec2 a, vec2 b) {
     return b.x > a.x || (b.x == a.x && b.y < a.y) ? b : a;
 }
@@ -9,7 +9,7 @@ vec2 first(vec2 a, vec2 b) {
 void main() {
     vec4 x = vec4(0.0);
     vec4 most = vec4(0.0);
-    vec4 number = vec4(0.0); // of the slice in which each lane was largest
+    vec4 number = vec4(0.0); // index of the slice with the largest value of each lane
     //@ slices
     number = 4.0 * number + vec4(0.0, 1.0, 2.0, 3.0);
     vec2 low = first(vec2(most.x, number.x), vec2(most.y, number.y));

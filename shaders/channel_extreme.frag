@@ -1,4 +1,6 @@
-// The largest or smallest channel of a pixel: TAKE is max or min.
+// The largest or smallest channel of a pixel, converted to the output's range.
+//
+// TAKE   max or min
 #ifndef TAKE
 #define TAKE max
 #endif

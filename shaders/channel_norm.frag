@@ -1,8 +1,8 @@
-// One slice of a normalisation over channels, then the activation.
+// activation(factor * (x - mean) / sqrt(variance + EPSILON) + offset): one slice of a normalisation over channels.
 //
-// SHARE     what is taken of the sum of squares: one divided by the number of channels, or 1
-// EPSILON   is added to it, in units of the numbers read
-// LEAST     the least that a root is taken of
+// SHARE     1 / number of channels for the variance, 1 for the sum of squares
+// EPSILON   addend of the variance, in units of the stored bytes
+// LEAST     lower limit of the root's argument
 #ifndef SHARE
 #define SHARE 0.25
 #define EPSILON 0.001
@@ -19,7 +19,7 @@ void main() {
     //@ sums
     vec4 mean = vec4(SHARE * dot(sum, vec4(1.0)));
     vec4 x = vec4(0.0);
-    vec4 squares = vec4(0.0); // negative, for late.glsl
+    vec4 squares = vec4(0.0); // minus the sum: compilers that know it to be positive remove the wait
     //@ squares
     float inverse = inversesqrt(max(EPSILON - SHARE * dot(squares, vec4(1.0)), LEAST));
     vec4 y = x;

@@ -1,6 +1,7 @@
-// One slice of a softmax over channels. The largest number is taken from all, so that no exponential overflows.
+// exp(x - largest) / sum of exp(x - largest): one slice of a softmax over channels. Because the largest value is
+// subtracted, exponentials cannot overflow.
 //
-// UNIT   what a number is worth
+// UNIT   real value of one unit of x
 #ifndef UNIT
 #define UNIT 1.0
 #endif
@@ -12,7 +13,7 @@ void main() {
     vec4 x = vec4(0.0);
     //@ largest
     vec4 most = vec4(max(max(x.x, x.y), max(x.z, x.w)));
-    vec4 sum = vec4(0.0); // negative, for late.glsl
+    vec4 sum = vec4(0.0); // minus the sum: compilers that know it to be positive remove the wait
     //@ sums
     vec4 y = x;
     //@ own

@@ -1,20 +1,26 @@
-// One slice (4 output channels) of a convolution with all that is fused into it: bias with folded batch
-// norm, residual, activation. Input slices may lie anywhere; coord<k> holds the coordinates of sources
-// 2k (.xy) and 2k + 1 (.zw) for the first tap, and taps are whole texels apart.
+// One slice (four output channels) of a convolution and the operators fused into it:
 //
-// WEIGHT_COUNT   weights come from a uniform array: one vec4 (four output channels) for each input
-//                channel of each tap, the residual's factor if it has one, the bias last. Without it they
-//                are constants in the text.
-// BIAS           where the sum starts
-// A device that defines LATE_FETCH wants fetches to depend on the sum so far, so that registers last for more. WAIT(at)
-// is at, but no compiler can know. It waits for the fourth component, and there are two ways to keep that small:
+//     y = activation(sum over taps and channels of weight * input + residual + bias)
 //
-// LATE           a number that the fourth component stays below. On such a device it starts so much lower: it is
-//                negative all the time then.
-// UNIT           what the fourth component is in units of, 2^40: all its weights are so much smaller. Nothing is lost,
-//                and no coordinate is as small as any sum then.
-// CUT_BIAS       where the sum starts with CUT_SUMS (cut_sums.glsl): lower by LATE already, and by what cuts add in the
-//                mean
+// Batch normalisation is part of the weights and the bias.
+//
+// coord<k> has the coordinates of the first tap in sources 2k (.xy) and 2k + 1 (.zw). Other taps are whole texels away.
+//
+// WEIGHT_COUNT   weights are in a uniform array: a vec4 (four output channels) for each input channel of each tap, then
+//                the residual's factor if it has one, then the bias. Otherwise they are constants in the generated
+//                lines
+// BIAS           the start of the sum
+// CUT_BIAS       the start with CUT_SUMS (cut_sums.glsl): it includes the mean of the truncation, and -LATE
+//
+// The order of fetches: VideoCore IV's compiler moves all fetches to the front and runs out of registers, unless a
+// coordinate depends on earlier results. Therefore its runner defines LATE_FETCH. Then WAIT(at) is max(at, sum.w), and
+// each fetch waits for the fourth component of the sum. The result is at, because one of these keeps the component
+// below all coordinates:
+//
+// LATE   an upper bound of the fourth component. On VideoCore IV the component starts lower by LATE, so that it is
+//        always negative, and LATE is added at the end
+// UNIT   2^40: the weights of the fourth component are divided by it, and the sum is multiplied by it. No precision is
+//        lost
 #ifndef BIAS
 #define BIAS vec4(0.0)
 #define CUT_BIAS vec4(0.0)
@@ -51,7 +57,7 @@ uniform vec4 cut_bias;
 
 void main() {
     vec4 s, t;
-    // The bias comes first: added last, a compiler may fold a constant one into the activation.
+    // The bias is added first, because compilers may fold a constant that is added last into the activation.
 #ifdef CUT_SUMS
     vec4 sum = CUT_BIAS;
 #else

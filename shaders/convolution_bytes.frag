@@ -1,11 +1,13 @@
-// One slice of a convolution, as convolution_texture.frag, for weights of 8 bits: a column of weights is one texel. A
-// row has the columns of weights, three of biases, one of scales, and three of the residual's factors if it has some;
-// docs/bundle-format.md has all of it.
+// One slice of a convolution, as convolution_texture.frag, with 8-bit weights: a column of weights is one texel.
 //
-// ROW            coordinate of the first texel of the fragment's row, at its centre
-// RESIDUAL       a texel that is added
-// FACTOR         the row ends in a factor for it
-// HAS_LOOP       see convolution_texture.frag
+// A row has the columns of weights, three of biases, one of scales, and three of the residual's factors if it has some.
+// docs/reference/bundle-format.md describes it.
+//
+// ROW        coordinate of the centre of the first texel in the fragment's row
+// RESIDUAL   texel of the residual
+// FACTOR     the row ends with a factor of the residual
+// HAS_LOOP   the generated lines include a loop for devices that define ROLLED_FETCHES. It has the same sums in the
+//            same order, and compiles faster
 #ifndef ROW
 #define ROW vec2(0.0)
 uniform sampler2D weights;
@@ -19,46 +21,47 @@ uniform sampler2D weights;
 
 uniform vec4 units[1];
 #ifdef CUT_SUMS
-uniform float cut_start; // see cut_sums.glsl
+uniform float cut_start; // start of the sum, see cut_sums.glsl
 #endif
 
-vec4 sum;      // less bytes times lanes, a byte from 0 to 1
-float total;   // less the lanes whose weights are still to be lowered by that of 0
-float column;  // where the next texel is in the row
+vec4 sum;      // minus the sum of byte / 255 * lane
+float total;   // minus the sum of the lanes whose products with MIDDLE are still to be subtracted
+float column;  // coordinate of the next texel in the row
 
-// The byte that stands for 0.
+// The byte of a weight of 0.
 const float MIDDLE = 128.0 / 255.0;
 
-// A device may want fetches to depend on texels so far (convolution.frag). No coordinate is negative, and total never
-// positive.
+// WAIT(at) equals at, because no coordinate is negative and total is never positive, and VideoCore IV fetches there
+// only after the previous texel (convolution.frag).
 #ifdef LATE_FETCH
 #define WAIT(at) max(at, total)
 #else
 #define WAIT(at) at
 #endif
 
-// The width of a texel is no constant: a compiler that knew all coordinates would fetch all texels at once.
+// Return the next texel. Its width is not a constant, because a compiler that knows all coordinates fetches all texels
+// at once.
 vec4 next(float row) {
     vec4 texel = texture2D(weights, vec2(column, row));
     column += units[0].w;
     return texel;
 }
 
-// Adds the next column of weights, all times one lane: the first of its texel. What is taken off bytes is taken off the
-// sum, later and at once.
+// Add the next column of weights times one lane, the first lane of a texel. MIDDLE is subtracted from all bytes
+// together, at the end.
 void begin(float lane) {
     total -= lane;
     sum -= next(WAIT(ROW.y)) * lane;
 }
 
-// The same for another lane.
+// The same for the texel's other lanes.
 void add(float lane) {
     total -= lane;
     sum -= next(ROW.y) * lane;
 }
 
-// Adds the next column of weights, each times its own lane. One component needs the lanes before the weights, so
-// that VideoCore IV fetches both at a time; for all four that would take more operations.
+// Add the next column of weights, each times its own lane. The fourth component uses the lanes before the weights are
+// there, so that VideoCore IV fetches one texel of each at a time. For all four, this would take more operations.
 void add(vec4 lanes) {
     sum.w += MIDDLE * lanes.w;
     vec4 texel = next(ROW.y);
@@ -86,7 +89,8 @@ void main() {
     add(65536.0 * units[0].y);
     sum -= next(ROW.y) * (256.0 * units[0].y);
     sum -= next(ROW.y) * units[0].y;
-    // From left to right: VideoCore IV's compiler runs out of registers where the scale meets its unit first.
+    // Evaluated from left to right: if scale and unit are multiplied first, VideoCore IV's compiler runs out of
+    // registers.
     vec4 y = (sum - MIDDLE * total) * next(ROW.y) * (-65025.0 * units[0].x);
 #ifdef RESIDUAL
 #ifdef FACTOR

@@ -1,13 +1,15 @@
-// Two channels of a convolution's slice, stored in 16 bits: as convolution_bytes.frag, but a row of the texture has the
-// weights of two output channels. A texel has those of two columns, so that both halves of a slice together fetch as
-// many as one draw of all four channels, and multiply as often. Rows of channels 2 and 3 are in the lower half of the
-// texture; docs/graph-format.md has all of a row.
+// Two channels of a convolution's slice, stored in 16 bits, as convolution_bytes.frag.
 //
-// LOW_BYTES      weights have 16 bits: a texel of low bytes follows each of high bytes
-// ROW            coordinate of the first texel of the fragment's row, at its centre
-// RESIDUAL       a texel that is added: the slice's four channels
-// FACTOR         the row ends in a factor for it
-// HAS_LOOP       see convolution_texture.frag
+// A texel has the weights of two output channels for two input channels. Both halves of a slice together then take as
+// many fetches and products as one draw of four channels. The rows of channels 2 and 3 are in the lower half of the
+// texture. docs/reference/bundle-format.md describes the row.
+//
+// LOW_BYTES  weights have 16 bits: each texel of high bytes is followed by one of low bytes
+// ROW        coordinate of the centre of the first texel in the fragment's row
+// RESIDUAL   texel of the residual
+// FACTOR     the row ends with a factor of the residual
+// HAS_LOOP   the generated lines include a loop for devices that define ROLLED_FETCHES. It has the same sums in the
+//            same order, and compiles faster
 #ifndef ROW
 #define ROW vec2(0.0)
 uniform sampler2D weights;
@@ -21,21 +23,21 @@ uniform sampler2D weights;
 
 uniform vec4 units[1];
 #ifdef CUT_SUMS
-uniform float cut_start; // see cut_sums.glsl
+uniform float cut_start; // start of the sum, see cut_sums.glsl
 #endif
 
-vec2 sum;      // less bytes times lanes, a byte from 0 to 1
+vec2 sum;      // minus the sum of byte / 255 * lane
 #ifdef LOW_BYTES
-vec2 low;      // the same of low bytes
+vec2 low;      // the same for low bytes
 #endif
-float total;   // less the lanes whose weights are still to be lowered by that of 0
-float column;  // where the next texel is in the row
+float total;   // minus the sum of the lanes whose products with MIDDLE are still to be subtracted
+float column;  // coordinate of the next texel in the row
 
-// The byte that stands for 0.
+// The byte of a weight of 0.
 const float MIDDLE = 128.0 / 255.0;
 
-// A device may want fetches to depend on texels so far (convolution.frag). No coordinate is negative, and neither total
-// nor a lane less than nothing ever positive. With low bytes nothing is added to total.
+// WAIT(at) and AFTER(at, lane) equal at, because coordinates and lanes are not negative and total is not positive.
+// VideoCore IV fetches there only after the previous texel (convolution.frag). With low bytes, total does not change.
 #ifdef LATE_FETCH
 #ifdef LOW_BYTES
 #define WAIT(at) max(at, -t.w)
@@ -49,7 +51,7 @@ const float MIDDLE = 128.0 / 255.0;
 #define AFTER(at, lane) at
 #endif
 
-// Takes off what a byte of 0 adds to products with a lane: before them, so that sums stay small, or at the end.
+// Subtract the products of MIDDLE with lanes: before the products of weights, so that sums stay small, or at the end.
 void centre(float lane) {
 #ifdef LOW_BYTES
     sum += MIDDLE * lane;
@@ -67,13 +69,14 @@ void centre(vec2 lanes) {
 #endif
 }
 
+// Return the next texel.
 vec4 next(float row) {
     vec4 texel = texture2D(weights, vec2(column, row));
     column += units[0].w;
     return texel;
 }
 
-// Takes two columns of weights times their lanes off the sum. That of the byte of 0 is taken off later, at once.
+// Subtract two columns of weights times their lanes.
 void products(vec4 texel, vec2 lanes) {
     sum -= texel.xy * lanes.x;
     sum -= texel.zw * lanes.y;
@@ -84,7 +87,7 @@ void products(vec4 texel, vec2 lanes) {
 #endif
 }
 
-// The same of a texel's odd column, whose neighbour is empty.
+// The same for a texel with one column.
 void products(vec4 texel, float lane) {
     sum -= texel.xy * lane;
 #ifdef LOW_BYTES
@@ -92,7 +95,7 @@ void products(vec4 texel, float lane) {
 #endif
 }
 
-// Adds the next columns, those of the first lanes of a texel.
+// Add the next columns, for the first lanes of a texel.
 void begin(vec2 lanes) {
     centre(lanes);
     products(next(AFTER(ROW.y, lanes.x)), lanes);
@@ -103,7 +106,7 @@ void begin(float lane) {
     products(next(AFTER(ROW.y, lane)), lane);
 }
 
-// The same for other lanes.
+// The same for the texel's other lanes.
 void add(vec2 lanes) {
     centre(lanes);
     products(next(ROW.y), lanes);
@@ -114,12 +117,12 @@ void add(float lane) {
     products(next(ROW.y), lane);
 }
 
-// The channels of a texel that the row is for.
+// Return the row's two channels of a texel.
 vec2 own(vec4 texel) {
     return ROW.y > 0.5 ? texel.zw : texel.xy;
 }
 
-// A number of 24 bits for each of both channels, from two texels.
+// Return a value of 24 bits for each of the two channels, from the next two texels.
 vec2 number(float row) {
     vec4 texel = next(row);
     vec2 n = (texel.xy - MIDDLE) * 65536.0;
@@ -149,7 +152,7 @@ void main() {
 #ifdef LOW_BYTES
     sum += low * (1.0 / 256.0);
 #endif
-    // The bias has 24 bits, in units of the scale, which comes with its last byte.
+    // The bias has 24 bits, in units of the scale. A texel has the bias's last byte and the scale.
     vec4 last = next(ROW.y);
     centre(65536.0 * units[0].y);
     sum -= last.xy * (65536.0 * units[0].y);

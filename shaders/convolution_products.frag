@@ -1,16 +1,20 @@
-// Partial sums of a wide convolution: two of a slice's four output channels over one block of input slices, as
-// two 16-bit numbers. Weights are pairs, one for each input channel of each tap; the bias, which is the last, undoes
-// the zero points of the inputs.
+// Partial sums of a wide convolution: two of a slice's four output channels over one block of input slices, as two
+// values of 16 bits.
 //
-// WEIGHT_COUNT   weights come from a uniform array, two pairs to a vec4. Without it they are constants.
-// BIAS           where the sum starts
-// CUT_BIAS       where it starts with CUT_SUMS (cut_sums.glsl)
+// Weights are pairs, one for each input channel of each tap. The last pair is the bias, which compensates for the zero
+// points of the inputs.
+//
+// WEIGHT_COUNT   weights are in a uniform array, two pairs in a vec4. Otherwise they are constants in the generated
+//                lines
+// BIAS           the start of the sum
+// CUT_BIAS       the start with CUT_SUMS (cut_sums.glsl)
 #ifndef BIAS
 #define BIAS vec2(0.0)
 #define CUT_BIAS vec2(0.0)
 #endif
-// A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative. Both components
-// count: a compiler makes them in two chains, and would fetch for the one that nobody waits for, all texels at once.
+// WAIT(at) equals at, because no coordinate is negative, and VideoCore IV fetches there only after both components of
+// the sum so far (convolution.frag). The compiler computes them in two chains, and would fetch all texels at once for a
+// component without a wait.
 #ifdef LATE_FETCH
 #define WAIT(at) max(at, min(min(sum.x, sum.y), 0.0))
 #else

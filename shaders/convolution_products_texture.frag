@@ -1,10 +1,12 @@
-// Partial sums of a wide convolution, as convolution_products.frag, but its weights lie in a texture, so that one draw
-// of many quads serves all output slices. A row of texels is for two output channels: a texel has the high and the low
-// byte of a weight of the one (.xy) and of the other (.zw). A row has the columns of weights, one of scales and two of
-// biases, as those of convolution_texture.frag.
+// Partial sums of a wide convolution, as convolution_products.frag, with weights in a texture, so that one draw of many
+// quads computes all output slices.
 //
-// ROW            coordinate of the first texel of the fragment's row, at its centre
-// HAS_LOOP       see convolution_texture.frag
+// A row of texels belongs to two output channels. A texel has the high and the low byte of a weight of the first (.xy)
+// and of the second channel (.zw). A row has the columns of weights, one of scales and two of biases.
+//
+// ROW        coordinate of the centre of the first texel in the fragment's row
+// HAS_LOOP   the generated lines include a loop for devices that define ROLLED_FETCHES. It has the same sums in the
+//            same order, and compiles faster
 #ifndef ROW
 #define ROW vec2(0.0)
 uniform sampler2D weights;
@@ -18,35 +20,36 @@ uniform sampler2D weights;
 
 uniform vec4 units[1];
 
-vec4 sum;      // what high bytes (.xz) and low bytes (.yw) of the weights add up to
-float total;   // less the lanes, whose weights are still to be lowered by the byte of 0
-float column;  // where the next texel is in the row
+vec4 sum;      // sums of products with the high bytes (.xz) and with the low bytes (.yw) of weights
+float total;   // minus the sum of lanes, whose products with MIDDLE are still to be subtracted
+float column;  // coordinate of the next texel in the row
 
-// The high byte that stands for 0.
+// The high byte of a weight of 0.
 const float MIDDLE = 128.0 / 255.0;
 
-// A device may want fetches to depend on texels so far (convolution.frag). No coordinate is negative, and total never
-// positive.
+// WAIT(at) equals at, because no coordinate is negative and total is never positive, and VideoCore IV fetches there
+// only after the previous texel (convolution.frag).
 #ifdef LATE_FETCH
 #define WAIT(at) max(at, total)
 #else
 #define WAIT(at) at
 #endif
 
-// The width of a texel is no constant: a compiler that knew all coordinates would fetch all texels at once.
+// Return the next texel. Its width is not a constant, because a compiler that knows all coordinates fetches all texels
+// at once.
 vec4 next(float row) {
     vec4 texel = texture2D(weights, vec2(column, row));
     column += units[0].w;
     return texel;
 }
 
-// Comes before the products of a texel, with the sum of its lanes. A high byte stands for itself less 128: that is
-// taken off at the end, for else VideoCore IV's compiler runs out of registers.
+// Begin the products of a texel with the sum of its lanes. The offset of high bytes, 128, is subtracted at the end,
+// because otherwise VideoCore IV's compiler runs out of registers.
 void begin(float lanes) {
     total -= lanes;
 }
 
-// Adds the next column of weights, all times one lane.
+// Add the next column of weights times one lane.
 void add(float lane) {
     sum += next(WAIT(ROW.y)) * lane;
 }

@@ -1,7 +1,8 @@
-// One slice of a wide convolution: its partial sums are added up, scaled, and joined by bias, residual and activation.
+// activation(factor * sum of partial sums + residual factor * residual + bias): one slice of a wide convolution, whose
+// partial sums are computed by convolution_products.frag.
 //
-// CONSTANTS   2, or 3 with a residual: vec4s of factors of the sum, factors of the residual, bias
-// RESIDUAL    the residual's texel
+// CONSTANTS   number of vec4 constants: 2 (factors, biases), or 3 with a residual (factors, residual factors, biases)
+// RESIDUAL    texel of the residual
 #ifndef CONSTANTS
 #define CONSTANTS 2
 #endif
@@ -11,7 +12,7 @@ uniform vec4 constants[CONSTANTS];
 
 void main() {
     vec4 sum = vec4(0.0);
-    //@ terms Each texel holds the partial sums of two channels.
+    //@ terms Each texel has the partial sums of two channels.
     vec4 y = constants[CONSTANTS - 1];
     y += constants[0] * sum;
 #ifdef RESIDUAL

@@ -1,5 +1,5 @@
-// As convolution_sum.frag, but its numbers lie in a texture with a row for each slice (lowering/number_texture.py), so
-// that one draw of many quads serves all slices.
+// convolution_sum.frag with the constants of all slices in a texture (lowering/number_texture.py): a row for each
+// slice. One draw of many quads computes all slices.
 //@ declarations
 
 void main() {

@@ -1,13 +1,14 @@
-// One slice of a convolution, as convolution.frag, but its weights lie in a texture with two rows for each slice, so
-// that one draw of many quads serves all slices of a layer. A column of weights, four output channels of one input
-// channel, is two texels: high bytes in the upper half of the texture, low bytes in the lower half.
-// docs/bundle-format.md has all of a row.
+// One slice of a convolution, as convolution.frag, with 16-bit weights in a texture. Each slice has its own rows, so
+// that one draw of many quads computes all slices of a layer.
 //
-// ROW            coordinate of the first texel of the fragment's upper row, at its centre
-// RESIDUAL       a texel that is added
-// FACTOR         the row ends in a factor for it
-// HAS_LOOP       a device that defines ROLLED_FETCHES has a shorter shader with a loop, which compiles sooner and adds
-//                up the same in the same order. Other layers have none.
+// A column of weights (four output channels, one input channel) is two texels: the high bytes in the upper half of the
+// texture, the low bytes in the lower half. docs/reference/bundle-format.md describes the row.
+//
+// ROW        coordinate of the centre of the first texel in the fragment's upper row
+// RESIDUAL   texel of the residual
+// FACTOR     the row ends with a factor of the residual
+// HAS_LOOP   the generated lines include a loop for devices that define ROLLED_FETCHES. It has the same sums in the
+//            same order, and compiles faster
 #ifndef ROW
 #define ROW vec2(0.0)
 uniform sampler2D weights;
@@ -21,24 +22,24 @@ uniform sampler2D weights;
 
 uniform vec4 units[1];
 
-vec4 high, low;       // what high bytes and low bytes of the weights add up to
-float column, row, lower;  // where the next texel of high bytes is in its row, that row, and that of the low ones
+vec4 high, low;       // sums of products with the high bytes and with the low bytes of weights
+float column, row, lower;  // column of the next texel, row of the high bytes, row of the low bytes
 
-// Adds the next column of weights, each times its lane. The width of a texel is no constant: a compiler that knew all
-// coordinates would fetch all texels at once.
+// Add the next column of weights times lanes. The width of a texel is not a constant, because a compiler that knows all
+// coordinates fetches all texels at once.
 void add(vec4 lanes) {
     high += texture2D(weights, vec2(column, row)) * lanes;
     low += texture2D(weights, vec2(column, lower)) * lanes;
     column += units[0].w;
 }
 
-// A high byte stands for itself less 128. Takes that off before the products of a texel, whose lanes are added up here:
-// so sums stay small.
+// A high byte has an offset of 128. Subtract its products, the sum of a texel's lanes, before those of the texel, so
+// that sums stay small.
 void begin(vec4 lanes) {
     high -= 128.0 / 255.0 * lanes;
 }
 
-// Returns the next texel of high bytes, or the low bytes below it.
+// Return the next texel of high bytes; below() returns the low bytes below it.
 vec4 upper() {
     return 255.0 * texture2D(weights, vec2(column, row));
 }
@@ -47,7 +48,7 @@ vec4 below() {
     return 255.0 * texture2D(weights, vec2(column, lower));
 }
 
-// Returns numbers of 24 bits from the next two columns.
+// Return four values of 24 bits from the next two columns.
 vec4 number() {
     vec4 sum = 65536.0 * (upper() - 128.0) + 256.0 * below();
     column += units[0].w;

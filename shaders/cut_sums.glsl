@@ -1,6 +1,7 @@
-// A device that fetches late (convolution.frag) is VideoCore IV, which cuts every addition toward zero. Unless its
-// runner has measured that it rounds to nearest, sums there start a little farther from zero, so that they end where
-// they should.
+// CUT_SUMS is defined on VideoCore IV, which truncates all additions toward zero.
+//
+// There, sums start farther from zero by the mean of the truncation. LATE_FETCH identifies VideoCore IV. A runner
+// defines NEAREST_SUMS if it has measured that the GPU rounds to nearest.
 #if defined(LATE_FETCH) && !defined(NEAREST_SUMS)
 #define CUT_SUMS
 #endif

@@ -1,6 +1,10 @@
-// Two rows of a dense layer: sums of weight times input, scaled, biased and activated, as two 16-bit numbers.
-// The weight texture has a column of texels for each output, two weights a texel; in its last row are the row's scale
-// (.xy) and its bias (.zw).
+// activation(scale * sum of weight * input + bias): two rows of a dense layer, as two values of 16 bits.
+//
+// The weight texture has a column of texels for each output. A texel has two weights; the last texel has the scale
+// (.xy) and the bias (.zw).
+//
+// BLOCKS, PAIRS            blocks of inputs, and texels of a block
+// ROW_SCALE, BIAS_SCALE    units of scales and biases
 #ifndef BLOCKS
 #define BLOCKS 1
 #define PAIRS 8
@@ -10,7 +14,8 @@
 #define INVERSE_SCALE 1.0
 #endif
 
-// A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative.
+// WAIT(at) equals at, because no coordinate is negative, and VideoCore IV fetches there only after the sum so far
+// (convolution.frag).
 #ifdef LATE_FETCH
 #define WAIT(at) max(at, min(sum, 0.0))
 #else

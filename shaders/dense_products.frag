@@ -1,11 +1,15 @@
-// Two rows of a dense layer over one block of inputs: sums of weight times input, as two 16-bit numbers.
-// The weight texture has a row of texels for each output and two weights a texel.
+// Partial sums of two rows of a dense layer, sum of weight * input over one block of inputs, as two values of 16 bits.
+//
+// The weight texture has a row of texels for each output. A texel has two weights.
+//
+// PAIRS   texels of a block
 #ifndef PAIRS
 #define PAIRS 8
 #define INVERSE_SCALE 1.0
 #endif
 
-// A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative.
+// WAIT(at) equals at, because no coordinate is negative, and VideoCore IV fetches there only after the sum so far
+// (convolution.frag).
 #ifdef LATE_FETCH
 #define WAIT(at) max(at, min(sum, 0.0))
 #else

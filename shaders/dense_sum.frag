@@ -1,15 +1,18 @@
-// Adds up the partial sums of two rows of a dense layer. The last such pass also multiplies each row by its
-// scale, adds its bias and applies the activation; the others only shorten the sum.
+// The sum of the partial sums of two rows of a dense layer, as two values of 16 bits.
 //
-// ROW_SCALE, BIAS_SCALE   present in the last pass: units of the row constants, which lie in one texel for
-//                         each row: the scale in .xy, the bias in .zw
+// The last pass of a layer also computes activation(scale * sum + bias).
+//
+// COUNT                   number of partial sums
+// ROW_SCALE, BIAS_SCALE   defined in the last pass: units of the scale (.xy) and the bias (.zw), which are in one texel
+//                         for each row
 #ifndef COUNT
 #define COUNT 1
 #define FACTOR 1.0
 #define INVERSE_SCALE 1.0
 #endif
 
-// A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative.
+// WAIT(at) equals at, because no coordinate is negative, and VideoCore IV fetches there only after the sum so far
+// (convolution.frag).
 #ifdef LATE_FETCH
 #define WAIT(at) max(at, min(sum, 0.0))
 #else

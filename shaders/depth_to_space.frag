@@ -1,9 +1,11 @@
-// One slice of depth to space: a pixel takes its channels by where it lies in its block of pixels. Coordinates advance
-// by 1/BLOCK of a texel from pixel to pixel.
+// One slice of depth to space: the channels of a pixel are moved to a block of pixels.
 //
-// BLOCK   width and height of a block, or a number for both
-// ACROSS  its width
-// TEXEL   size of a texel of the texture that coord0.xy belongs to
+// The position of an output pixel in its block decides which channels it has. From pixel to pixel, coordinates advance
+// by 1 / BLOCK of a texel.
+//
+// BLOCK    width and height of a block: a vec2, or a float for both
+// ACROSS   width of a block
+// TEXEL    size of a texel of the texture of coord0.xy
 #ifndef BLOCK
 #define BLOCK 2.0
 #define ACROSS 2.0
@@ -12,19 +14,19 @@ varying vec4 coord0;
 #endif
 
 //@ declarations
-uniform vec2 origin; // first texel of the tile that coord0.xy belongs to
+uniform vec2 origin; // first texel of the tile of coord0.xy
 
 void main() {
-    // In pixels of the output: whole numbers, but for rounding.
+    // The output pixel, counted from the tile's first one.
     vec2 pixel = floor((coord0.xy / TEXEL - origin - 0.5) * BLOCK + 0.5);
     vec2 inner = pixel - BLOCK * floor((pixel + 0.5) / BLOCK);
     float phase = inner.y * ACROSS + inner.x;
-    // Into the middle of the pixel's part of the texel, in texels.
+    // From the centre of the texel to the centre of the pixel's part of it, in texels.
     vec2 shift = vec2(0.5 / BLOCK - 0.5);
     vec4 t;
     vec4 y = vec4(0.0);
-    // All slices are fetched, and their lanes added with factors of 0 or 1: a fetch in a branch halves the threads of a
-    // VideoCore IV.
+    // All slices are fetched and their lanes are multiplied by 0 or 1, because a fetch in a branch halves the number of
+    // VideoCore IV's threads.
     //@ phases
     gl_FragColor = whole(y);
 }

@@ -1,8 +1,12 @@
-// One axis of a rectangle enlarged by linear interpolation between texel centres, as Pillow's bilinear filter does.
-#ifndef SAMPLER // the runner defines it for a texture that another API's memory lies in
+// One axis of an image rectangle, enlarged by linear interpolation between texel centres as Pillow's bilinear filter
+// does.
+//
+// SAMPLER               type of the sampler; runners define another one for external textures
+// READ, VALUE, STORED   a fetch, its type, and the stored texel; runners define them for images with alpha or in grey
+#ifndef SAMPLER
 #define SAMPLER sampler2D
 #endif
-#ifndef READ // the runner defines these three for pictures with alpha, or that become grey
+#ifndef READ
 #define VALUE vec3
 #define READ(place) texture2D(source, place).rgb
 #define STORED(value) vec4(value, 1.0)
@@ -11,11 +15,11 @@
 varying vec2 place;
 uniform SAMPLER source;
 uniform vec2 source_texel;
-uniform vec2 origin;    // first texel of what is read
+uniform vec2 origin;    // first texel of the source rectangle
 uniform vec2 axis;      // (1, 0) or (0, 1)
-uniform vec2 rectangle; // width and height of what is drawn
-uniform float side;     // texels of what is read along the axis
-uniform float size;     // pixels of what is drawn along it
+uniform vec2 rectangle; // width and height of the drawn rectangle, in pixels
+uniform float side;     // texels of the source rectangle along the axis
+uniform float size;     // pixels of the drawn rectangle along the axis
 
 void main() {
     vec2 pixel = floor(place * rectangle);

@@ -1,8 +1,10 @@
-// exp, log and pow with all bits of a float on a device whose own functions have 12 (VideoCore IV, which LATE_FETCH
-// tells). What is left to those are whole powers of two and a first guess.
+// exp, log and pow with full float precision on VideoCore IV, whose functions have 12 bits.
+//
+// LATE_FETCH identifies VideoCore IV. Its exp2 computes only integer powers of two here, and its log only a first
+// approximation.
 #ifdef LATE_FETCH
-// exp(x) = 2^n exp(r), where r = x - n log(2) is at most 0.35 and log(2) is in two parts, so that products are exact.
-// exp(r) is 1 + r + r^2 (1/2 + r/6 + ...) with factors fitted to that interval: too high or low by 1.2e-8.
+// exp(x) = 2^n exp(r) with r = x - n log(2), |r| <= 0.35. log(2) is the sum of two constants, so that products are
+// exact. exp(r) = 1 + r + r^2 (1/2 + r/6 + ...), with factors fitted to that interval. The error is 1.2e-8.
 vec4 exact_exp(vec4 x) {
     vec4 n = floor(x * 1.44269504 + 0.5);
     vec4 r = (x - n * 0.693359375) + n * 2.12194440e-4;
@@ -18,7 +20,7 @@ vec2 exact_exp(vec2 x) {
     return exact_exp(x.xyxy).xy;
 }
 
-// log(x) = y + log(1 + d), where y is a guess and 1 + d = x exp(-y). d is at most 0.01.
+// log(x) = y + log(1 + d), where y approximates log(x) and 1 + d = x exp(-y). |d| <= 0.01.
 vec4 exact_log(vec4 x) {
     vec4 y = log(x);
     vec4 d = x * exact_exp(-y) - 1.0;

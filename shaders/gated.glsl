@@ -1,6 +1,8 @@
-// A texel whose lanes are multiplied by gates from 0 to 1, which two texels of a vector hold in 16-bit fixed point
-// (fixed_point.glsl). The bytes of a gate are not rounded to integers here: with the subtraction first, little is lost.
-// Values are 0 where a texel is "zero", so that the result is between both.
+// (texel - zero) * gate + zero: multiply the values of a texel by gates from 0 to 1. `zero` is the texel of values that
+// are 0.
+//
+// Two texels of a vector, `first` and `second`, have the four gates in 16-bit fixed point (fixed_point.glsl). The bytes
+// of gates are not rounded to integers: because 128 is subtracted first, the error is small.
 #ifndef GATE_SCALE
 #define GATE_SCALE 1.0
 #endif

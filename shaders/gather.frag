@@ -1,4 +1,4 @@
-// One slice whose lanes are taken from wherever they lie.
+// One slice whose lanes are copied from lanes of any slices: y[lane] = source[slice of lane][lane of slice].
 //@ declarations
 
 void main() {

@@ -1,7 +1,8 @@
-// The mean of one slice over all its pixels, of lanes 0 and 1 or 2 and 3, as two 16-bit numbers.
+// The mean of one slice over all pixels, as two values of 16 bits: lanes 0 and 1, or lanes 2 and 3.
 //
-// CONSTANTS   channels have ranges of their own: factor, offset and the half of the slice come from a column of so many
-//             texels of a texture. Red and green hold two factors, blue and alpha two offsets, in 24 bits.
+// WIDTH, HEIGHT   size of the map
+// CONSTANTS       each channel has its own range: factor, offset and half of the slice are in a column of CONSTANTS
+//                 texels of a texture. Red and green have two factors, blue and alpha two offsets, in 24 bits
 #ifndef WIDTH
 #define WIDTH 1
 #define HEIGHT 1
@@ -13,10 +14,10 @@ uniform vec2 source_texel;
 //@ declarations
 
 #ifdef CONSTANTS
-uniform vec2 units; // of factors and of offsets
+uniform vec2 units; // units of factors and of offsets
 #else
 uniform float half_of_slice;
-uniform vec2 factor; // from the sum of bytes to units of the stored numbers
+uniform vec2 factor; // from the sum of bytes to units of the stored values
 uniform vec2 offset;
 #endif
 
@@ -34,7 +35,7 @@ void main() {
         END_AFTER(HEIGHT, y)
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
-            // Whole bytes are summed, so that the sum is exact up to 65,793 pixels.
+            // The sum of integers is exact up to 65,793 pixels.
             //@ fetch
             //@ fine
             sum += floor(t * 255.0 + 0.5);

@@ -1,4 +1,6 @@
-// The standard deviation of one slice over all its pixels, of lanes 0 and 1 or 2 and 3, as two 16-bit numbers.
+// The standard deviation of one slice over all pixels, as two values of 16 bits: lanes 0 and 1, or lanes 2 and 3.
+//
+// The first sweep computes the mean, the second one the mean square of the differences.
 #ifndef WIDTH
 #define WIDTH 1
 #define HEIGHT 1
@@ -10,13 +12,13 @@ uniform vec2 source_texel;
 //@ declarations
 
 uniform float half_of_slice;
-uniform vec2 factor; // from a byte to units of the stored numbers
+uniform vec2 factor; // from bytes to units of the stored values
 
-vec2 at; // of the next texel
+vec2 at; // coordinate of the next texel
 
-// Whole bytes, so that the first sum is exact up to 65,793 pixels. Places depend on the sum so far, which is never
-// negative (late.glsl), and on the place before: else VideoCore IV's compiler keeps every texel of the first sweep for
-// the second, or every place of a row.
+// Return the next texel as integers, so that the first sum is exact up to 65,793 pixels. Its coordinate depends on the
+// sum so far, which is never negative (late.glsl), and on the previous coordinate. Otherwise VideoCore IV's compiler
+// keeps all texels of the first sweep for the second, or all coordinates of a row.
 vec4 next(vec4 sum) {
     at = LATE(at, sum);
     vec4 bytes = floor(texture2D(source, at) * 255.0 + 0.5);
@@ -39,7 +41,7 @@ void main() {
     for (int y = 0; y < TURNS(HEIGHT); y++) {
         END_AFTER(HEIGHT, y)
         at = coord0.xy + vec2(0.0, float(y)) * source_texel;
-        vec4 row = vec4(0.0); // rows apart: long sums of floats lose digits
+        vec4 row = vec4(0.0); // a sum for each row, because long sums of floats lose digits
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
             vec4 off = next(squares + row) - mean;
@@ -47,7 +49,8 @@ void main() {
         }
         squares += row;
     }
-    squares += min(texture2D(source, coord0.xy), 0.0); // 0, but a fetch in no loop: else VideoCore IV has one thread
+    // Adds 0. VideoCore IV has one thread if its last fetch is in a loop.
+    squares += min(texture2D(source, coord0.xy), 0.0);
     vec2 variance = mix(squares.xy, squares.zw, half_of_slice) * (1.0 / float(WIDTH * HEIGHT));
     gl_FragColor = encode(variance * inversesqrt(max(variance, 1e-12)) * factor);
 }

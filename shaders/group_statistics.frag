@@ -1,7 +1,10 @@
-// What channels of a group have in common, two channels to a texel: the mean of their means, or their deviation.
+// The mean of the means of a group's channels, or the group's standard deviation. A texel has two channels.
+//
+// With m and s the channels' means and standard deviations, M the mean of m: the result is M, or
+// sqrt(mean((m - M)^2 + s^2)).
 //
 // MEMBERS            channels of a group
-// DEVIATIONS_SCALE   the deviation is wanted: that of the vector of deviations
+// DEVIATIONS_SCALE   scale of the vector of s. If it is defined, the result is the standard deviation
 #ifndef MEMBERS
 #define MEMBERS 1
 #define MEANS_SCALE 1.0
@@ -13,7 +16,7 @@ uniform vec2 means_texel;
 
 //@ declarations
 
-// The number of a channel of a vector.
+// Return the value of a channel of a vector.
 float number(sampler2D vector, vec2 texel, float channel) {
     float pair = floor(0.5 * channel + 0.1);
     vec2 both = decode(texture2D(vector, vec2((pair + 0.5) * texel.x, 0.5 * texel.y)));

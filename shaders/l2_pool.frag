@@ -1,9 +1,9 @@
-// One slice of L2 pooling: the root of the mean square of those texels of a window that lie within the map.
+// One slice of L2 pooling: the root of the mean square of the texels of a window that are inside the map.
 //
-// BOUNDED       windows may reach beyond the map
-// WRITTEN_OUT   every texel of the window has a line. Compilers leave some loops as they are, and a loop that fetches
-//               halves the threads of a VideoCore IV...
-// AGAIN         ...unless a fetch in no loop comes last
+// BOUNDED       windows can extend beyond the map
+// WRITTEN_OUT   each texel of the window has a line. Compilers do not unroll some loops, and VideoCore IV has half as
+//               many threads if its last fetch is in a loop
+// AGAIN         a last fetch outside of the loop keeps both threads
 #ifndef POOL_WIDTH
 #define POOL_WIDTH 2
 #define POOL_HEIGHT 2
@@ -12,16 +12,16 @@
 varying vec4 coord0;
 uniform sampler2D source;
 uniform vec2 source_texel;
-uniform vec4 factor; // from the range that is read to the one that is written
-uniform vec4 centre; // what makes 0 of the byte that stands for it
-uniform vec4 offset; // where 0 is in the range that is written
+uniform vec4 factor; // from the input's range to the output's
+uniform vec4 centre; // makes the byte of 0 the value 0
+uniform vec4 offset; // the byte of 0 in the output's range
 #ifdef BOUNDED
-uniform vec4 bounds; // the map's edges: left, top (.xy), right, bottom (.zw)
+uniform vec4 bounds; // edges of the map: left, top (.xy), right, bottom (.zw)
 #endif
 
 vec4 sum;
 float count;
-vec2 at; // made from the texel before: a compiler that knew all coordinates would fetch all texels at once
+vec2 at; // computed from the previous one, because a compiler that knows all coordinates fetches all texels at once
 
 void next() {
     vec4 value = factor * texture2D(source, at) + centre;
@@ -53,13 +53,13 @@ void main() {
     }
 #endif
 #ifdef AGAIN
-    sum += min(texture2D(source, coord0.xy), 0.0); // 0
+    sum += min(texture2D(source, coord0.xy), 0.0); // adds 0
 #endif
 #ifdef BOUNDED
     vec4 mean = sum / count;
 #else
     vec4 mean = sum * (1.0 / float(POOL_WIDTH * POOL_HEIGHT));
 #endif
-    // Roots are made of reciprocal ones on some GPUs, and 0 has none. What is added is far below a step.
+    // Some GPUs compute roots from reciprocal roots, which are infinite at 0. The addend is far below a step.
     gl_FragColor = store(sqrt(mean + 1e-11) + offset);
 }

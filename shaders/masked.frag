@@ -1,7 +1,7 @@
-// A picture, and over it what a mask says (tools/window/composite.py): the mask's numbers lie in a small texture, are
-// read between their centres, and their edge is made smooth here.
+// An image with a mask over it (tools/window/composite.py). The mask is a small texture, interpolated linearly. Its
+// edge is made smooth here.
 //
-// LOOK   0: what it holds is tinted; 1: on a ground of one colour; 2: on the picture itself, blurred
+// LOOK   0: the masked part is tinted; 1: it is on a plain background; 2: it is on the blurred image
 #ifndef LOOK
 #define LOOK 2
 #endif
@@ -9,11 +9,11 @@
 varying vec2 coord;
 uniform sampler2D picture;
 uniform sampler2D mask;
-uniform vec4 seen;   // from a place of the picture to one of the mask: times .xy, plus .zw
-uniform vec4 reach;  // of the part of the picture that the network saw: left, top, right, bottom
-uniform vec2 edge;   // the numbers between which the edge is soft
-uniform vec4 ground; // a colour
-uniform vec2 radius; // of the blur, in parts of the picture
+uniform vec4 seen;   // from image to mask coordinates: times .xy, plus .zw
+uniform vec4 reach;  // edges of the network's input in the image: left, top, right, bottom
+uniform vec2 edge;   // mask values between which the edge is smooth
+uniform vec4 ground; // colour of the tint or of the background
+uniform vec2 radius; // radius of the blur, as a share of the image
 
 vec3 behind(vec3 colour) {
 #if LOOK == 0
@@ -35,7 +35,7 @@ void main() {
     vec3 colour = texture2D(picture, coord).rgb;
     float part = texture2D(mask, coord * seen.xy + seen.zw).r;
     if (any(lessThan(coord, reach.xy)) || any(greaterThan(coord, reach.zw))) {
-        part = 0.0; // the network did not see it
+        part = 0.0; // outside the network's input
     }
 #if LOOK == 0
     vec3 held = mix(colour, ground.rgb, 0.5);

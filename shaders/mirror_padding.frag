@@ -1,9 +1,9 @@
-// One slice with its mirror image, or its edge, around it.
+// One slice, continued beyond the map's edges by its mirror image or by its edge.
 //
 // coord0.zw and coord1.xy are the centres of the tile's first and last texel.
 //
-// REPEATED  the edge is repeated: mirrors lie on the map's border
-// HELD      beyond the edges the map goes on with its edge; else it is mirrored there
+// REPEATED   the mirror image includes the edge
+// HELD       the edge is repeated instead of the mirror image
 varying vec4 coord0;
 varying vec4 coord1;
 uniform sampler2D source;

@@ -1,5 +1,5 @@
-// Shows a texture as it is: a picture, or the panel with its labels. Opaque, whatever the texture's alpha says,
-// for some desktops would let what lies behind the window shine through.
+// Show a texture, such as an image or the panel with labels. The result is opaque whatever the texture's alpha is,
+// because on some desktops a window with alpha is transparent.
 varying vec2 coord;
 uniform sampler2D picture;
 

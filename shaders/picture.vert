@@ -1,11 +1,11 @@
 #version 100
-// Puts a picture into a rectangle of the window (tools/window/window.py). The engine's own passes use quads.vert.
+// Place an image in a rectangle of the window (tools/window/window.py). The engine's passes use quads.vert.
 
-// A corner of the picture, from (0, 0) at its first pixel to (1, 1).
+// A corner of the image, from (0, 0) at its first pixel to (1, 1).
 attribute vec2 corner;
 
-// The rectangle in clip space: xy is where the first pixel goes, zw points from there to the last. Row 0 of a texture
-// is the top of the picture but y grows upwards in a window, so w is negative: the only flip there is.
+// The rectangle in clip space: the position of the first pixel (.xy) and the vector from there to the last (.zw). Row 0
+// of a texture is the top of the image but y points up in a window, so w is negative.
 uniform vec4 place;
 
 varying vec2 coord;

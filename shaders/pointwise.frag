@@ -1,7 +1,7 @@
-// One slice of an elementwise operation: the sum of one or more inputs, then the activation.
+// activation(sum of factors * inputs + offset): one slice of a sum of one or more feature maps.
 //
-// OFFSET   the inputs have ranges other than [0, 1]: each is multiplied by a factor, and the sum starts at an offset
-//            (with CUT_SUMS at another, cut_sums.glsl)
+// OFFSET   the inputs have other ranges than [0, 1]: each has a factor, and the sum starts at the offset (at cut_offset
+//          with CUT_SUMS, cut_sums.glsl)
 //@ declarations
 #ifdef OFFSET
 #ifdef CUT_SUMS
@@ -20,6 +20,6 @@ void main() {
     vec4 sum = vec4(0.0);
 #endif
     //@ terms
-    //@ pad_lanes Lanes beyond the last channel must come out of the activation as 0.
+    //@ pad_lanes Padding lanes must be 0 after the activation.
     gl_FragColor = store(activation(sum));
 }

@@ -1,6 +1,6 @@
 #version 100
-// Every fragment shader begins with these lines. A sampler is lowp unless it says otherwise, and on some
-// drivers lowp costs half a bit of every texel; so both are asked for at full precision or not run at all.
+// The first lines of every fragment shader. Samplers are lowp by default. Some drivers then lose half a bit of each
+// texel, so shaders require full precision for samplers and floats.
 #ifdef GL_FRAGMENT_PRECISION_HIGH
 precision highp float;
 precision highp sampler2D;

@@ -1,4 +1,6 @@
-// From the value of a function to what is stored of it, where weights cannot do that.
+// y * RANGE_FACTOR + RANGE_OFFSET: convert the value of an activation to the range of the stored bytes.
+//
+// It is used if the activation's constants and the layer's weights cannot contain this conversion.
 vec4 ranged(vec4 y) {
 #ifdef RANGE_FACTOR
     y *= RANGE_FACTOR;

@@ -1,16 +1,16 @@
-// One slice, each of its rows or columns a weighted sum of some of the input's, one after the other.
+// One slice, each of its rows or columns a weighted sum of TAPS rows or columns of the input, plus an offset.
 //
-// TAPS          how many are summed
-// AXIS_X        1: columns are summed, 0: rows
-// WRITTEN_OUT   every tap has a line. Compilers leave some loops as they are, and a loop that fetches halves the
-//               threads of a VideoCore IV.
+// TAPS          number of terms
+// AXIS_X        1: sums of columns, 0: sums of rows
+// WRITTEN_OUT   each tap has a line. Compilers do not unroll some loops, and a fetch in a loop halves the number of
+//               VideoCore IV's threads
 //
-// A table has for each output a texel for each weight, one for the offset, and one for the first place that is read.
-// Red, green and blue are the bytes of a number, the highest first.
+// For each output row or column, the table has a texel for each weight, one for the offset, and one for the first input
+// row or column. Red, green and blue are the bytes of a value, the highest first.
 #ifndef TAPS
 #define TAPS 4
 #define AXIS_X 1
-varying vec4 coord0; // .xy the first row or column, .zw the first texel of the output's numbers
+varying vec4 coord0; // .xy the first row or column, .zw the first texel of the output in the table
 uniform sampler2D source;
 uniform sampler2D table;
 uniform vec2 source_texel;
@@ -19,10 +19,10 @@ uniform vec2 table_texel;
 
 //@ declarations
 
-uniform vec4 factor; // from a unit of a weight times a texel to the range that is written
-uniform vec4 centre; // what makes 0 of the byte that stands for it
-uniform vec4 gain;   // from a unit of an offset to the range that is written
-uniform vec4 start;  // where 0 is in that range
+uniform vec4 factor; // from units of weights times texels to the output's range
+uniform vec4 centre; // makes the byte of 0 the value 0
+uniform vec4 gain;   // from units of offsets to the output's range
+uniform vec4 start;  // the byte of 0 in the output's range
 
 const vec2 ALONG = vec2(float(AXIS_X), 1.0 - float(AXIS_X));
 

@@ -1,10 +1,10 @@
 #version 100
-// Draws a rectangle of a target, which the viewport chooses, for area_average.frag and enlarge.frag.
+// Draw a rectangle of a render target, selected by the viewport, for area_average.frag, enlarge.frag and turned.frag.
 
 // A corner of the rectangle, from -1 to 1.
 attribute vec2 position;
 
-varying vec2 place; // in the rectangle, from 0 at its first pixel's near edge to 1 at its last one's far edge
+varying vec2 place; // position in the rectangle, from 0 to 1 at its outer edges
 
 void main() {
     place = position * 0.5 + 0.5;

@@ -1,7 +1,11 @@
-// What a shader writes to a texture of 8 bits. A store should round to the nearest step; not every GPU's does. The
-// runner measures that and defines ROUND_STORES where the shader has to see to it itself. It then writes a quarter of a
-// step more than the whole step that it means: stores that cut off keep that step, and so do those that round.
-vec4 whole(vec4 y) { // y is a whole step already: a texel, say
+// Store four values of [0, 1] in a texel of 8 bits, rounded to nearest.
+//
+// GPUs should round stores to the nearest step, but some truncate. A runner measures this and defines ROUND_STORES on
+// GPUs that do not round. The shader then writes a quarter of a step more than the rounded step: both rounding and
+// truncating GPUs store that step.
+
+// Store values that are whole steps already, such as texels.
+vec4 whole(vec4 y) {
 #ifdef ROUND_STORES
     return y + 0.25 / 255.0;
 #else

@@ -1,5 +1,8 @@
-// In the place of store.glsl, what a shader writes to a texture of 16 bits: two channels in two bytes each. Steps are
-// 1/256 of those of 8 bits. Both bytes come from one number, so that no carry is lost between two draws.
+// Store two values of [0, 1] in a texel of 16 bits each. It replaces store.glsl in layers with outputs of 16 bits.
+//
+// Steps are 1/256 of those of 8 bits. Both bytes of a value come from the same rounded value, so that no carry is lost.
+
+// The channels of y to store. `export` replaces the expression.
 vec2 stored_lanes(vec4 y) {
     return y.xy;
 }
@@ -10,7 +13,7 @@ vec4 store(vec4 y) {
     vec2 low = n - 256.0 * high;
     vec4 bytes = vec4(high.x, low.x, high.y, low.y);
 #ifdef ROUND_STORES
-    bytes += 0.25; // as in store.glsl
+    bytes += 0.25; // see store.glsl
 #endif
     return bytes * (1.0 / 255.0);
 }

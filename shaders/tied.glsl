@@ -1,6 +1,7 @@
-// TIED(at) is at, and no coordinate is negative; but no compiler can know, and a device that wants fetches to depend on
-// the sum so far (convolution.frag) fetches only when the sum is there. It serves slices without a fourth channel, for
-// which WAIT waits, and takes more operations. Tied to one component by way of another operation, many shapes have too
+// TIED(at) equals at, and VideoCore IV fetches there only after all components of the sum so far.
+//
+// Slices with fewer than four channels use it, because WAIT of convolution.frag waits for the fourth component only. It
+// takes more operations than WAIT. If it waited for one component after another operation, many shapes would have too
 // few registers.
 #ifdef LATE_FETCH
 #define TIED(at) max(at, min(min(min(sum.x, sum.y), min(sum.z, sum.w)), 0.0))

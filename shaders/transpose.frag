@@ -1,5 +1,5 @@
-// One slice whose rows become columns.
-varying vec4 coord0; // as if they did not
+// One slice with rows and columns exchanged: y[row, column] = source[column, row].
+varying vec4 coord0; // .xy the texel at the output's position, before the exchange
 uniform sampler2D source;
 uniform vec2 source_texel;
 uniform vec2 origin; // first texel of the tile

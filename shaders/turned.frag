@@ -1,19 +1,23 @@
-// A turned rectangle of a picture over all that is drawn, in one pass: each pixel is the mean of TAPS x TAPS places in
-// the part of the picture that it covers, no farther apart than texels are, each read between four texel centres.
-// Beyond the picture its edge goes on.
+// A rotated rectangle of an image, scaled to the whole render target, in one pass.
+//
+// Each pixel is the mean of TAPS x TAPS samples of its area in the image, at most a texel apart. A sample interpolates
+// linearly between four texel centres. Beyond the image, its edge is repeated.
+//
+// SAMPLER               type of the sampler; runners define another one for external textures
+// READ, VALUE, STORED   a fetch, its type, and the stored texel; runners define them for images with alpha or in grey
 #ifndef TAPS
 #define TAPS 2
 #endif
-#ifndef SAMPLER // the runner defines it for a texture that another API's memory lies in
+#ifndef SAMPLER
 #define SAMPLER sampler2D
 #endif
-#ifndef READ // the runner defines these three for pictures with alpha, or that become grey
+#ifndef READ
 #define VALUE vec3
 #define READ(place) texture2D(source, place).rgb
 #define STORED(value) vec4(value, 1.0)
 #endif
 
-// As in area_average.frag: fetches that depend on the sum so far need fewer registers.
+// Fetches that wait for the sum so far need fewer registers (area_average.frag).
 #ifdef LATE_FETCH
 #define WAIT(at) max(at, min(dot(sum, VALUE(1.0)), 0.0))
 #else
@@ -23,11 +27,11 @@
 varying vec2 place;
 uniform SAMPLER source;
 uniform vec2 source_texel;
-uniform vec2 last;      // the last texel of the picture
-uniform vec2 rectangle; // width and height of what is drawn
-uniform vec2 first;     // texel at the top left corner of the turned rectangle, whose own centre is a whole number
-uniform vec2 across;    // texels from one pixel to the next, to the right
-uniform vec2 down;      // and downwards
+uniform vec2 last;      // last texel of the image
+uniform vec2 rectangle; // width and height of the drawn rectangle, in pixels
+uniform vec2 first;     // texel at the top left corner of the rotated rectangle; texel centres are integers
+uniform vec2 across;    // texels from a pixel to its right neighbour
+uniform vec2 down;      // texels from a pixel to its lower neighbour
 
 VALUE sum;
 

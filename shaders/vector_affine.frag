@@ -1,13 +1,14 @@
-// A vector, each number with its own factor and offset, then the activation: two numbers to a texel.
-// Factors and offsets lie in a column of texels for each two numbers: three bytes each, the highest first. Red and
-// green hold the factors, blue and alpha the offsets.
+// activation(factor * x + offset) for each value of a vector, two values in a texel.
+//
+// Each pair of values has a column of three texels: the bytes of their factors (red and green) and offsets (blue and
+// alpha), the highest first.
 #ifndef INVERSE_SCALE
 #define INVERSE_SCALE 1.0
 #define FACTOR_UNIT 1.0
 #define OFFSET_UNIT 1.0
 #define ROWS 3
 #endif
-varying vec4 coord0; // .xy the vector, .zw the first row of its numbers
+varying vec4 coord0; // .xy the texel of the vector, .zw the first texel of its factors and offsets
 uniform sampler2D source;
 uniform sampler2D kernel;
 

@@ -1,4 +1,7 @@
-// An operation on two vectors, number by number, then the activation: two numbers to a texel.
+// activation(a op b): an elementwise operation on two vectors, two values of the result in a texel.
+//
+// FIRST, SECOND   the operands
+// RESULT          the expression of a and b
 #ifndef INVERSE_SCALE
 #define INVERSE_SCALE 1.0
 #define FIRST vec2(0.0)

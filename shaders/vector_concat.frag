@@ -1,11 +1,13 @@
-// Two numbers to a texel of a vector that is put together from several: each from wherever it lies.
+// Two values of a vector that is concatenated or gathered from others.
+//
+// FIRST, SECOND   the texels that contain the two values
 #ifndef FIRST
 #define FIRST vec4(0.0)
 #define SECOND vec4(0.0)
 #endif
 //@ declarations
-uniform vec2 lanes; // which of the two numbers of each texel that is read: 0 or 1
-uniform vec2 factors; // from the units of what is read to those of what is stored
+uniform vec2 lanes; // which of the two values of FIRST and of SECOND: 0 or 1
+uniform vec2 factors; // from units of the inputs to units of the output
 
 void main() {
     vec2 first = decode(FIRST);

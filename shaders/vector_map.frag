@@ -1,5 +1,8 @@
-// One slice of a map that is made of a vector: the four numbers of a pixel, then the activation.
-// With ODD they begin at the second number of a texel where odd is 1, for maps of an odd number of channels.
+// activation(SCALE * x): one slice of a feature map that is reshaped from a vector. A pixel has four values.
+//
+// FIRST, SECOND, THIRD   pairs of values of the vector
+// ODD                    the map has an odd number of channels: if `odd` is 1, the pixel's values begin with the second
+//                        value of FIRST
 //@ declarations
 #ifndef SCALE
 #define SCALE 1.0
@@ -18,6 +21,6 @@ void main() {
 #endif
     y *= SCALE;
     //@ result
-    //@ pad_lanes Lanes beyond the last channel must come out of the activation as 0.
+    //@ pad_lanes Padding lanes must be 0 after the activation.
     gl_FragColor = store(activation(y));
 }

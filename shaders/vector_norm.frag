@@ -1,9 +1,12 @@
-// A vector, normalised by its own statistics, times a factor plus an offset of each number: two numbers to a texel.
-// Factors and offsets lie as in vector_affine.frag.
+// factor * (x - mean) / sqrt(SHARE * sum of (x - mean)^2 + EPSILON) + offset for each value of a vector, then the
+// activation.
 //
-// PAIRS   whole texels of the vector
-// SINGLE  there is one more, of which only the first number counts
-// CENTRED the mean is subtracted
+// Factors and offsets are stored as in vector_affine.frag.
+//
+// PAIRS     texels with two values of the vector
+// SINGLE    there is one more texel, with one value
+// CENTRED   the mean is subtracted; otherwise 0
+// LEAST     lower limit of the root's argument
 #ifndef PAIRS
 #define PAIRS 1
 #define SHARE 1.0
@@ -16,12 +19,12 @@
 #define ROWS 3
 #define CENTRE 1.0
 #endif
-varying vec4 coord0; // .xy the own texel, .zw the first row of its numbers
+varying vec4 coord0; // .xy the texel with the same two values, .zw the first texel of their factors and offsets
 uniform sampler2D source;
 uniform sampler2D kernel;
 
-// Fetches depend on a number that is never negative (late.glsl), for VideoCore IV's compiler would keep all texels of
-// the first loop for the second.
+// Return a texel's two values. The fetch waits for `after`, which is never negative (late.glsl). Otherwise VideoCore
+// IV's compiler keeps all texels of the first loop for the second.
 vec2 pair(float number, float after) {
     vec2 at = vec2((number + 0.5) / WIDTH, 0.5);
     return decode(texture2D(source, LATE(at, vec4(after))));

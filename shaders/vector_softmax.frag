@@ -1,18 +1,18 @@
-// Probabilities of a vector: exp(x - largest) / sum of them, two numbers to a texel.
+// exp(x - largest) / sum of exp(x - largest) of a vector, two values in a texel.
 //
-// PAIRS   whole texels of the vector
-// SINGLE  there is one more, of which only the first number counts
+// PAIRS    texels with two values of the vector
+// SINGLE   there is one more texel, with one value
 #ifndef PAIRS
 #define PAIRS 1
 #define SCALE 1.0
 #define INVERSE_SCALE 1.0
 #define WIDTH 1.0
 #endif
-varying vec4 coord0; // .xy the own texel
+varying vec4 coord0; // .xy the texel with the same two values
 uniform sampler2D source;
 
-// Fetches depend on a number that is never negative (late.glsl), for VideoCore IV's compiler would keep all texels of
-// the first loop for the second.
+// Return a texel's two values. The fetch waits for `after`, which is never negative (late.glsl). Otherwise VideoCore
+// IV's compiler keeps all texels of the first loop for the second.
 vec2 pair(float number, float after) {
     vec2 at = vec2((number + 0.5) / WIDTH, 0.5);
     return decode(texture2D(source, LATE(at, vec4(after)))) * SCALE;

@@ -1,4 +1,4 @@
-// The sum of one or more vectors, then the activation: two numbers to a texel.
+// activation(sum of vectors): two values of the result in a texel.
 #ifndef INVERSE_SCALE
 #define INVERSE_SCALE 1.0
 #endif

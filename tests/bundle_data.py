@@ -20,10 +20,10 @@ NOWHERE = 0xFFFF
 """The index of unknown names."""
 
 
-def whole(members: Mapping[str, bytes]) -> Data:
+def combined_data(members: Mapping[str, bytes]) -> Data:
     """Return manifest.json with its passes unpacked, and graph.json under the key ``graph``."""
     data: Data = json.loads(members["manifest.json"])
-    data["passes"] = unpacked(data, members["passes.bin"])
+    data["passes"] = unpacked_passes(data, members["passes.bin"])
     data["graph"] = json.loads(members["graph.json"])
     return data
 
@@ -32,7 +32,7 @@ def members_from(data: Data, members: Mapping[str, bytes], *, rehash: bool = Tru
     """Return the members with manifest.json, passes.bin and graph.json made of ``data``.
 
     Args:
-        data: the changed result of ``whole``.
+        data: the changed result of ``combined_data``.
         members: source of the other members.
         rehash: compute the sha256 of all members; False keeps the hashes of ``data``.
     """
@@ -62,16 +62,16 @@ def manifest_data(data: Data) -> Data:
     manifest = {key: value for key, value in data.items() if key != "graph"}
     if not isinstance(passes, list):
         return manifest  # a count and a number of quads, or the test's own data
-    manifest["layers"] = list(dict.fromkeys(entry["layer"] for entry in passes))
+    manifest["layers"] = list(dict.fromkeys(draw["layer"] for draw in passes))
     manifest["floats"] = _float_members(passes)
-    manifest["passes"] = {"count": len(passes), "quads": sum(len(entry["quads"]) for entry in passes)}
+    manifest["passes"] = {"count": len(passes), "quads": sum(len(draw["quads"]) for draw in passes)}
     return manifest
 
 
 def table(data: Data) -> bytes:
     """Return passes.bin for a list of passes. An unknown name becomes the index ``NOWHERE``."""
     passes: Sequence[Data] = data["passes"]
-    layers, floats = list(dict.fromkeys(entry["layer"] for entry in passes)), _float_members(passes)
+    layers, floats = list(dict.fromkeys(draw["layer"] for draw in passes)), _float_members(passes)
     programs = {program["name"]: program for program in data["programs"]}
     textures = [texture["name"] for texture in data["textures"]]
 
@@ -79,20 +79,20 @@ def table(data: Data) -> bytes:
         return names.index(name) if name in names else NOWHERE
 
     parts = []
-    for entry in passes:
-        numbers = [index(layers, entry["layer"]), index(list(programs), entry["program"])]
-        parts.append(struct.pack("<HHH", *numbers, index(textures, entry["target"])))
-        parts.append(bytes([int(entry["clear"]), len(entry["textures"])]))
-        parts += [struct.pack("<H", index(textures, name)) for name in entry["textures"]]
-        parts.append(bytes([len(entry["sources"])]))
-        parts += [struct.pack("<Bff", *source) for source in entry["sources"]]
-        parts.append(struct.pack("<I", len(entry["quads"])))
-        parts += [struct.pack(f"<{len(quad)}h", *quad) for quad in entry["quads"]]
-        declared = [name for name, _ in programs.get(entry["program"], {"uniforms": []})["uniforms"]]
+    for draw in passes:
+        indices = [index(layers, draw["layer"]), index(list(programs), draw["program"])]
+        parts.append(struct.pack("<HHH", *indices, index(textures, draw["target"])))
+        parts.append(bytes([int(draw["clear"]), len(draw["textures"])]))
+        parts += [struct.pack("<H", index(textures, name)) for name in draw["textures"]]
+        parts.append(bytes([len(draw["sources"])]))
+        parts += [struct.pack("<Bff", *source) for source in draw["sources"]]
+        parts.append(struct.pack("<I", len(draw["quads"])))
+        parts += [struct.pack(f"<{len(quad)}h", *quad) for quad in draw["quads"]]
+        declared = [name for name, _ in programs.get(draw["program"], {"uniforms": []})["uniforms"]]
         for name in declared:
-            if name not in entry["uniforms"]:
+            if name not in draw["uniforms"]:
                 continue  # the table then has another meaning, like a damaged one
-            value = entry["uniforms"][name]
+            value = draw["uniforms"][name]
             if isinstance(value[0], str):
                 parts.append(struct.pack("<BHI", 1, index(floats, value[0]), value[1]))
             else:
@@ -100,7 +100,7 @@ def table(data: Data) -> bytes:
     return b"".join(parts)
 
 
-def unpacked(manifest: Data, data: bytes) -> list[Data]:
+def unpacked_passes(manifest: Data, data: bytes) -> list[Data]:
     """Return the passes of a sound table as dicts: names for indices, ``[member, offset, count]`` for slices."""
     at = 0
 
@@ -113,9 +113,9 @@ def unpacked(manifest: Data, data: bytes) -> list[Data]:
     textures = [texture["name"] for texture in manifest["textures"]]
     passes = []
     for _ in range(manifest["passes"]["count"]):
-        layer, number, target, clear, count = take("HHHBB")
-        program = manifest["programs"][number]
-        entry: Data = {
+        layer, program_index, target, clear, count = take("HHHBB")
+        program = manifest["programs"][program_index]
+        draw: Data = {
             "layer": manifest["layers"][layer],
             "program": program["name"],
             "target": textures[target],
@@ -123,22 +123,22 @@ def unpacked(manifest: Data, data: bytes) -> list[Data]:
             "textures": [textures[index] for index in take(f"{count}H")],
         }
         (sources,) = take("B")
-        entry["sources"] = [list(take("Bff")) for _ in range(sources)]
+        draw["sources"] = [list(take("Bff")) for _ in range(sources)]
         (quads,) = take("I")
-        entry["quads"] = [list(take(f"{4 + 2 * sources}h")) for _ in range(quads)]
-        entry["uniforms"] = {}
+        draw["quads"] = [list(take(f"{4 + 2 * sources}h")) for _ in range(quads)]
+        draw["uniforms"] = {}
         for name, length in program["uniforms"]:
             (kind,) = take("B")
             if kind:
                 member, offset = take("HI")
-                entry["uniforms"][name] = [manifest["floats"][member], offset, length]
+                draw["uniforms"][name] = [manifest["floats"][member], offset, length]
             else:
-                entry["uniforms"][name] = list(take(f"{length}f"))
-        passes.append(entry)
+                draw["uniforms"][name] = list(take(f"{length}f"))
+        passes.append(draw)
     assert at == len(data)
     return passes
 
 
 def _float_members(passes: Sequence[Data]) -> list[str]:
-    values = [value for entry in passes for value in entry["uniforms"].values()]
+    values = [value for draw in passes for value in draw["uniforms"].values()]
     return sorted({value[0] for value in values if isinstance(value[0], str)})

@@ -110,8 +110,8 @@ class Camera:
             raise OSError("the cable")
         self._library.left -= 1
         time.sleep(FRAME_SECONDS)
-        number, self._library.given = self._library.given, self._library.given + 1
-        return self._library.pictures[number % len(self._library.pictures)]
+        index, self._library.given = self._library.given, self._library.given + 1
+        return self._library.pictures[index % len(self._library.pictures)]
 
 
 class Picamera:

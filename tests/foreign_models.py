@@ -59,7 +59,7 @@ def rows() -> bytes:
     file = onnx_networks.File(9)
     y = file.op("Relu", [file.conv(file.input((1, 3, 24, 20)), 8, stride=2)], (1, 8, 12, 10))
     y = file.op("Mul", [y, file.op("Sigmoid", [y], (1, 8, 12, 10))], (1, 8, 12, 10))
-    maps = [file.reshape(file.conv(part, 4, 1), (1, 4, -1)) for part in (y, file.conv(y, 8, stride=2))]
+    maps = [file.reshape(file.conv(feature_map, 4, 1), (1, 4, -1)) for feature_map in (y, file.conv(y, 8, stride=2))]
     file.output(file.op("Concat", maps, (1, 4, 150), axis=2))
     large = file.op("Resize", [y, "", file.constant([1.0, 1.0, 2.0, 2.0])], (1, 8, 24, 20), mode="nearest",
                     coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
@@ -88,5 +88,5 @@ def exported(name: str, folder: Path, *options: str) -> tuple[Path, Path, Path]:
 
 def picture(bundle: Path) -> dict[str, NDArray[np.uint8]]:
     """Return a photograph as the bundle's input."""
-    (entry,) = bundles.read(bundle).manifest.inputs
-    return {entry.name: preprocess.load(ROOT / "docs/images/example.jpg", entry.shape[:2])}
+    (model_input,) = bundles.read(bundle).manifest.inputs
+    return {model_input.name: preprocess.load(ROOT / "docs/images/example.jpg", model_input.shape[:2])}

@@ -64,16 +64,16 @@ def check_model(
     values = fed[0] + (fed[1] - fed[0]) * (picture[None] / 255.0)
     expected = np.asarray(model(values.astype(np.float32), training=False))[0]
     graph = to_graph(model, input_range)
-    small = optimize(graph)
+    optimized = optimize(graph)
     close(reference.run(graph, picture, mode="float"), expected, tolerance)
-    numbers = reference.run(small, picture, mode="float")
+    optimized_output = reference.run(optimized, picture, mode="float")
     (output,) = graph.outputs
     last = graph.by_name[output.layers[0]]
     before = [graph.by_name[name].op for name in last.inputs if not last.weights]
-    if not small.outputs[0].steps and "softmax" in (last.op, *before):
-        numbers = softmax(numbers)  # the optimiser removes a final one
-    close(numbers.reshape(expected.shape), expected, tolerance)
-    return small
+    if not optimized.outputs[0].steps and "softmax" in (last.op, *before):
+        optimized_output = softmax(optimized_output)  # the optimiser removes a final one
+    close(optimized_output.reshape(expected.shape), expected, tolerance)
+    return optimized
 
 
 def close(output: np.ndarray, expected: np.ndarray, tolerance: float) -> None:

@@ -357,7 +357,7 @@ def _heatmaps(rng: np.random.Generator, x: Tensor) -> Tensor:
 
 def _boxes(rng: np.random.Generator, x: Tensor) -> Tensor:
     small = layers.Conv2D(8, 3, strides=2, padding="same", activation="relu")(x)
-    rows = [layers.Reshape((-1, 4))(layers.Conv2D(8, 3, padding="same")(part)) for part in (x, small)]
+    rows = [layers.Reshape((-1, 4))(layers.Conv2D(8, 3, padding="same")(feature_map)) for feature_map in (x, small)]
     boxes = layers.Concatenate(axis=1)(rows)
     return layers.Activation("sigmoid")(boxes) if rng.random() < 0.5 else boxes
 

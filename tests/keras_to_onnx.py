@@ -199,19 +199,15 @@ class _Writer:
     def _cropping2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         (top, bottom), (left, right) = layer.cropping
         height, width = shapes[0][1:3]
-        numbers = ([top, left], [height - bottom, width - right], [2, 3])
-        return self.emit("Slice", [*reads, *(self.constant(np.asarray(each, np.int64)) for each in numbers)])
+        bounds = ([top, left], [height - bottom, width - right], [2, 3])
+        return self.emit("Slice", [*reads, *(self.constant(np.asarray(each, np.int64)) for each in bounds)])
 
     def _upsampling2d(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         scales = self.constant(np.asarray([1, 1, *layer.size], np.float32))
         modes = {"nearest": ("nearest", "asymmetric"), "bilinear": ("linear", "half_pixel")}
         mode, how = modes[layer.interpolation]
         return self.emit(
-            "Resize",
-            [*reads, "", scales],
-            mode=mode,
-            coordinate_transformation_mode=how,
-            nearest_mode="floor",
+            "Resize", [*reads, "", scales], mode=mode, coordinate_transformation_mode=how, nearest_mode="floor"
         )
 
     def _softmax(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
@@ -276,8 +272,8 @@ class _Writer:
     def _reduced(self, layer: Any, reads: list[str]) -> str:
         axes = layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
         kind, keep = _REDUCTIONS[type(layer).__name__], int(layer.keepdims)
-        numbers = [_FIRST[axis] for axis in axes]
-        return self.emit(kind, [*reads, self.constant(np.asarray(numbers, np.int64))], keepdims=keep)
+        axes_in_file = [_FIRST[axis] for axis in axes]
+        return self.emit(kind, [*reads, self.constant(np.asarray(axes_in_file, np.int64))], keepdims=keep)
 
     def _dropout(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
         return self.emit("Identity", reads)
@@ -290,6 +286,7 @@ def _first(shape: Any) -> list[int]:
 
 
 def _pads(padding: str, size: Any, window: Any, strides: Any, dilations: Any = (1, 1)) -> list[int]:
+    """Return the pads of a window along both axes, as ONNX orders them."""
     if padding == "valid":
         return [0, 0, 0, 0]
     before, after = [], []

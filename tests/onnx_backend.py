@@ -235,13 +235,13 @@ def _imported(model: onnx.ModelProto) -> Imported:
 
 def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, float, float]]:
     """Yield each output's name, largest error and allowed error, in steps of the output."""
-    numbers = {}
+    errors = {}
     for node in bundle.graph.inputs:
-        numbers[node.name] = node.operator.store(node, np.asarray(sample[node.name], np.float64))
+        errors[node.name] = node.operator.store(node, np.asarray(sample[node.name], np.float64))
     drawn, stored = session.run(sample), reference.run(bundle.graph, sample)
     # A CPU part reads an input unchanged, but a texture stores it rounded.
-    floats = [reference.run(bundle.graph, values, mode="float") for values in (numbers, sample)]
-    rounding = sum(bool({"scale", "scales"} & node.attrs.keys()) for node in bundle.graph.nodes) - len(numbers)
+    floats = [reference.run(bundle.graph, values, mode="float") for values in (errors, sample)]
+    rounding = sum(bool({"scale", "scales"} & node.attrs.keys()) for node in bundle.graph.nodes) - len(errors)
     for output in bundle.graph.outputs:
         right = np.asarray(floats[0][output.name], np.float64)
         span = max(float(np.ptp(right)), float(np.abs(right).max()), 1e-6)

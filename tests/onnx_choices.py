@@ -124,7 +124,7 @@ def of_each(file: File, x: str) -> str:
     return file.op("GatherND", [flat, points], (1, 4), batch_dims=1)
 
 
-def written(kind: str, opset: int = 17) -> Build:
+def scatter(kind: str, opset: int = 17) -> Build:
     def build(file: File, x: str) -> str:
         file.opset = opset
         flat = file.reshape(x, (4, 48))
@@ -154,8 +154,8 @@ def summed(axis: int, **attributes: Any) -> Build:
 def one_hot_from_end(file: File, x: str) -> str:
     """Add a one-hot of indices from -5 to 5, some of which are outside of the 4 classes."""
     rows = file.reshape(x, (1, 192))
-    whole = file.op("Cast", [file.op("Mul", [rows, file.constant(2.0)], (1, 192))], (1, 192), to=WHOLE)
-    return file.op("OneHot", [whole, file.constant([4], "int64"), file.constant([0.0, 1.0])], (1, 4, 192), axis=1)
+    indices = file.op("Cast", [file.op("Mul", [rows, file.constant(2.0)], (1, 192))], (1, 192), to=WHOLE)
+    return file.op("OneHot", [indices, file.constant([4], "int64"), file.constant([0.0, 1.0])], (1, 4, 192), axis=1)
 
 
 def of_affine_grid(corners: int) -> Build:
@@ -314,9 +314,9 @@ CASES: dict[str, list[Build]] = {
     "RNN": [sequence("RNN", 1), sequence("RNN", 1, activations=["Relu"])],
     "ReduceProd": [lambda file, x: file.op("ReduceProd", [x], (1, 4, 1, 6), axes=[2])],
     "Round": [function("Round")],
-    "Scatter": [written("Scatter", 9)],
-    "ScatterElements": [written("ScatterElements")],
-    "ScatterND": [written("ScatterND")],
+    "Scatter": [scatter("Scatter", 9)],
+    "ScatterElements": [scatter("ScatterElements")],
+    "ScatterND": [scatter("ScatterND")],
     "Sign": [function("Sign")],
     "Sin": [function("Sin")],
     "Sinh": [within_unit("Sinh", -0.5)],

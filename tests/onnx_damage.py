@@ -144,9 +144,9 @@ def _other_numbers(rng: Rng, model: Any) -> None:
         words[int(rng.integers(len(words)))] = int(rng.choice(_NUMBERS))
         tensor.raw_data = words.tobytes()
     elif len(tensor.raw_data) >= 4:
-        numbers = np.frombuffer(tensor.raw_data[: len(tensor.raw_data) // 4 * 4], "<f4").copy()
-        numbers[int(rng.integers(len(numbers)))] = float(rng.choice(_FLOATS))
-        tensor.raw_data = numbers.tobytes()
+        values = np.frombuffer(tensor.raw_data[: len(tensor.raw_data) // 4 * 4], "<f4").copy()
+        values[int(rng.integers(len(values)))] = float(rng.choice(_FLOATS))
+        tensor.raw_data = values.tobytes()
 
 
 def _other_type(rng: Rng, model: Any) -> None:
@@ -157,8 +157,8 @@ def _elsewhere(rng: Rng, model: Any) -> None:
     """Move a tensor's data to an external file of this machine."""
     tensor = _of(rng, model.graph.initializer)
     tensor.data_location = 1
-    entry = tensor.external_data.add()
-    entry.key, entry.value = "location", _of(rng, ["/etc/passwd", "../../x", "model.onnx", "/dev/zero", "\0", ""])
+    field = tensor.external_data.add()
+    field.key, field.value = "location", _of(rng, ["/etc/passwd", "../../x", "model.onnx", "/dev/zero", "\0", ""])
 
 
 def _other_ends(rng: Rng, model: Any) -> None:

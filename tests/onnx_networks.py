@@ -103,15 +103,15 @@ class File:
             return self.op("Pad", [x], shape, pads=list(pads), mode=mode, value=value)
         return self.op("Pad", [x, self.constant(pads, "int64"), self.constant(value)], shape, mode=mode)
 
-    def slice(self, x: str, axis: int, part: range) -> str:
+    def slice(self, x: str, axis: int, span: range) -> str:
         """Add a Slice along an axis."""
         shape = list(self.shapes[x])
-        shape[axis] = len(part)
-        end = part.stop if part.step > 0 or part.stop >= 0 else -(2**31)
+        shape[axis] = len(span)
+        end = span.stop if span.step > 0 or span.stop >= 0 else -(2**31)
         if self.opset < 10:
-            return self.op("Slice", [x], shape, starts=[part.start], ends=[end], axes=[axis])
-        numbers = [self.constant([number], "int64") for number in (part.start, end, axis, part.step)]
-        return self.op("Slice", [x, *numbers], shape)
+            return self.op("Slice", [x], shape, starts=[span.start], ends=[end], axes=[axis])
+        bounds = [self.constant([bound], "int64") for bound in (span.start, end, axis, span.step)]
+        return self.op("Slice", [x, *bounds], shape)
 
     def split(self, x: str, axis: int, sizes: Sequence[int]) -> list[str]:
         """Add a Split."""
@@ -122,8 +122,8 @@ class File:
 
     def reshape(self, x: str, shape: Sequence[int]) -> str:
         """Add a Reshape."""
-        whole = np.empty(self.shapes[x], np.bool_).reshape(shape).shape
-        return self.op("Reshape", [x, self.constant(shape, "int64")], whole)
+        inferred = np.empty(self.shapes[x], np.bool_).reshape(shape).shape
+        return self.op("Reshape", [x, self.constant(shape, "int64")], inferred)
 
     def transpose(self, x: str, order: Sequence[int]) -> str:
         """Add a Transpose."""
@@ -370,7 +370,7 @@ def cut(file: File, x: str) -> str:
     return file.slice(x, axis, range(size // 4, size))
 
 
-def joined(file: File, x: str) -> str:
+def concatenation(file: File, x: str) -> str:
     """Add a concatenation of branches."""
     parts = [x, file.conv(x, 3), file.op("Relu", [x], file.shapes[x])]
     _, channels, height, width = file.shapes[x]
@@ -397,13 +397,13 @@ def normalized(file: File, x: str) -> str:
     if kind == "l2":
         length = file.axes("ReduceL2", x, [1], (1, 1, height, width), 18, keepdims=1)
         return file.op("Div", [x, file.clip(length, 1e-12, None)], file.shapes[x])
-    turned = file.transpose(x, (0, 2, 3, 1))
-    shape = file.shapes[turned]
+    channels_last = file.transpose(x, (0, 2, 3, 1))
+    shape = file.shapes[channels_last]
     if kind == "layer":
-        output = file.op("LayerNormalization", [turned, file.random(channels), file.random(channels)], shape)
+        output = file.op("LayerNormalization", [channels_last, file.random(channels), file.random(channels)], shape)
     else:
         reduced = (1, height, width, 1)
-        centred = file.op("Sub", [turned, file.axes("ReduceMean", turned, [-1], reduced, 18)], shape)
+        centred = file.op("Sub", [channels_last, file.axes("ReduceMean", channels_last, [-1], reduced, 18)], shape)
         squares = file.op("Pow", [centred, file.constant(2.0)], shape)
         variance = file.op("Add", [file.axes("ReduceMean", squares, [-1], reduced, 18), file.constant(1e-5)], reduced)
         quotient = file.op("Div", [centred, file.op("Sqrt", [variance], reduced)], shape)
@@ -413,7 +413,7 @@ def normalized(file: File, x: str) -> str:
     return file.transpose(output, (0, 3, 1, 2))
 
 
-def turned(file: File, x: str) -> str:
+def transposition(file: File, x: str) -> str:
     """Add a transposition of rows and columns, or the identity."""
     return file.transpose(x, _pick(file, (0, 1, 3, 2), (0, 1, 2, 3)))
 
@@ -441,8 +441,8 @@ def pixel_products(file: File, x: str) -> str:
     _, channels, height, width = file.shapes[x]
     rows = file.transpose(file.reshape(x, (1, channels, height * width)), (0, 2, 1))
     product = file.op("MatMul", [rows, file.random(channels, 5)], (1, height * width, 5))
-    moved = file.op("Add", [product, file.random(5)], (1, height * width, 5))
-    return file.reshape(file.transpose(moved, (0, 2, 1)), (1, 5, height, width))
+    shifted = file.op("Add", [product, file.random(5)], (1, height * width, 5))
+    return file.reshape(file.transpose(shifted, (0, 2, 1)), (1, 5, height, width))
 
 
 def attention(file: File, x: str) -> str:
@@ -455,8 +455,8 @@ def attention(file: File, x: str) -> str:
     rows = file.transpose(file.reshape(x, (1, 8, count)), (0, 2, 1))
     heads = []
     for order in ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)):
-        part = file.op("MatMul", [rows, file.random(8, 8, spread=0.35)], (1, count, 8))
-        heads.append(file.transpose(file.reshape(part, (1, count, 2, 4)), order))
+        projection = file.op("MatMul", [rows, file.random(8, 8, spread=0.35)], (1, count, 8))
+        heads.append(file.transpose(file.reshape(projection, (1, count, 2, 4)), order))
     scores = file.op("MatMul", heads[:2], (1, 2, count, count))
     scores = file.op("Softmax", [file.op("Div", [scores, file.constant(2.0)], file.shapes[scores])],
                      file.shapes[scores], axis=3)  # fmt: skip
@@ -475,7 +475,7 @@ BLOCKS: dict[str, Block] = {
     "does nothing": dropped,
     "function in pieces": in_pieces,
     "gate": gated,
-    "join": joined,
+    "join": concatenation,
     "normalisation": normalized,
     "padding": padded,
     "pixels and channels": shuffled,
@@ -484,7 +484,7 @@ BLOCKS: dict[str, Block] = {
     "residual": residual,
     "resize": resized,
     "transposed convolution": enlarged,
-    "turn": turned,
+    "turn": transposition,
 }
 
 ENDS = ("map", "classes", "rows", "mask", "vector", "several")
@@ -506,15 +506,15 @@ def _ended(file: File, x: str, kind: str) -> list[str]:
         parts = [x, file.op("MaxPool", [x], (1, 12, *(n // 2 for n in file.shapes[x][2:])), kernel_shape=[2, 2],
                             strides=[2, 2])] if min(file.shapes[x][2:]) > 1 else [x]  # fmt: skip
         if _pick(file, True, False):
-            rows = [file.reshape(file.transpose(part, (0, 2, 3, 1)), (1, -1, 4)) for part in parts]
+            rows = [file.reshape(file.transpose(head, (0, 2, 3, 1)), (1, -1, 4)) for head in parts]
             axis, count = 1, sum(file.shapes[row][1] for row in rows)
             shape: tuple[int, ...] = (1, count, 4)
         else:
-            rows = [file.reshape(part, (1, 12, -1)) for part in parts]
+            rows = [file.reshape(head, (1, 12, -1)) for head in parts]
             axis, count = 2, sum(file.shapes[row][2] for row in rows)
             shape = (1, 12, count)
-        whole = file.op("Concat", rows, shape, axis=axis) if len(rows) > 1 else rows[0]
-        return [file.op("Sigmoid", [whole], shape)]
+        concatenated = file.op("Concat", rows, shape, axis=axis) if len(rows) > 1 else rows[0]
+        return [file.op("Sigmoid", [concatenated], shape)]
     if kind == "mask":
         return [file.op("Softmax", [file.conv(x, 6)], (1, 6, height, width), axis=1)] if file.opset >= 13 else [x]
     return [x, file.conv(x, 4)] if kind == "several" else [x]

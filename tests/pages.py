@@ -53,10 +53,10 @@ def anchors(text: str) -> set[str]:
     for head in re.findall(r"^#+ (.+?)\s*$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.MULTILINE):
         heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head)
         name = plain = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        number = 0
+        repetition = 0
         while name in names:
-            number += 1
-            name = f"{plain}-{number}"
+            repetition += 1
+            name = f"{plain}-{repetition}"
         names.add(name)
     return names
 
@@ -70,9 +70,9 @@ def links(text: str) -> list[str]:
 def commands(page: Path) -> list[Command]:
     """Return the commands in a page's blocks and sentences that start with a known word."""
     text = page.read_text("utf-8")
-    joined = re.sub(r"\\\n\s*", " ", text)
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", joined, re.MULTILINE | re.DOTALL)
-    lines = [line for line in joined.splitlines() if line.startswith("    ")]
+    unwrapped = re.sub(r"\\\n\s*", " ", text)
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", unwrapped, re.MULTILINE | re.DOTALL)
+    lines = [line for line in unwrapped.splitlines() if line.startswith("    ")]
     lines += [line for language, block in blocks if language in SHELLS for line in block.splitlines()]
     words_shown = [(words, False) for line in lines for words in _split(line.strip().removeprefix("$ "))]
     sentences = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)

@@ -65,7 +65,9 @@ def _parametrized(axes: Iterable[Axis], rows: Iterable[Row]) -> pytest.MarkDecor
     for row in rows:
         chosen = [values[index] for values, index in zip(named, row)]
         arguments = [
-            part for (names, _), (_, value) in zip(axes, chosen) for part in (value if "," in names else [value])
+            argument
+            for (names, _), (_, value) in zip(axes, chosen)
+            for argument in (value if "," in names else [value])
         ]
         parameters.append(pytest.param(*arguments, id="-".join(label for label, _ in chosen)))
     return pytest.mark.parametrize(", ".join(names for names, _ in axes), parameters)
@@ -79,7 +81,7 @@ def _named(names: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
 
 def _label(names: str, index: int, value: Any) -> str:
     if isinstance(value, tuple) and "," in names:
-        return "-".join(_label(name.strip(), index, part) for name, part in zip(names.split(","), value))
+        return "-".join(_label(name.strip(), index, argument) for name, argument in zip(names.split(","), value))
     if value is None or isinstance(value, (str, int, float, bool)):
         return str(value)
     return getattr(value, "__name__", f"{names}{index}")

@@ -31,9 +31,9 @@ def virtual_screen(size: str = "1400x1100x24") -> Iterator[str]:
     try:
         with os.fdopen(reader, "rb") as pipe:
             assert select.select([pipe], [], [], _PATIENCE)[0], "Xvfb does not start"
-            number = pipe.readline().decode().strip()
-        assert number, f"Xvfb ended with {server.wait()}"
-        yield f":{number}"
+            display = pipe.readline().decode().strip()
+        assert display, f"Xvfb ended with {server.wait()}"
+        yield f":{display}"
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(server.pid, signal.SIGTERM)

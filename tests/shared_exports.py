@@ -66,8 +66,8 @@ def _cache() -> Path:
 
 
 def _remove_oldest(cache: Path, name: str, newest: Path) -> None:
-    others = [path for path in cache.glob(f"{name}-*") if path != newest]
-    for path in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[MOST_RUNS - 1 :]:
+    older = [path for path in cache.glob(f"{name}-*") if path != newest]
+    for path in sorted(older, key=lambda path: path.stat().st_mtime, reverse=True)[MOST_RUNS - 1 :]:
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -47,7 +47,7 @@ def _any_index(rng: Rng, graph: Any) -> int:
 
 def _rewired(rng: Rng, model: Any, graph: Any) -> None:
     operator = _of(rng, graph.operators)
-    ends = [list(part) for part in (operator.inputs, operator.outputs) if part is not None and len(part)]
+    ends = [list(tensors) for tensors in (operator.inputs, operator.outputs) if tensors is not None and len(tensors)]
     if not ends:
         return
     line = _of(rng, ends)

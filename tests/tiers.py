@@ -77,6 +77,6 @@ def _sample(items: Iterable[pytest.Item]) -> set[pytest.Item]:
         else:
             cases[item.nodeid.partition("[")[0]].append((zlib.crc32(item.nodeid.encode()), marker.args[0], item))
     for group in cases.values():
-        least = min(number for number, _, _ in group)  # at least one case of each function
-        chosen |= {item for number, n, item in group if number % n == 0 or number == least}
+        least = min(checksum for checksum, _, _ in group)  # at least one case of each function
+        chosen |= {item for checksum, n, item in group if checksum % n == 0 or checksum == least}
     return chosen

@@ -117,13 +117,13 @@ def _split_names(folder: Path) -> tuple[str, ...]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    return [entry for entry in _entries(folder) if entry.is_dir()]
+    return [path for path in _entries(folder) if path.is_dir()]
 
 
 def _entries(folder: Path) -> list[Path]:
     """Return the sorted content of a folder, without hidden entries."""
     try:
-        return sorted(entry for entry in folder.iterdir() if not is_hidden(entry.name))
+        return sorted(path for path in folder.iterdir() if not is_hidden(path.name))
     except OSError as error:
         raise InputError(f"{folder}: cannot be read ({error.strerror})") from None
 
@@ -131,13 +131,13 @@ def _entries(folder: Path) -> list[Path]:
 def _pictures(folder: Path, other_files: list[Path]) -> list[Path]:
     """Return the images of a class folder, and append other files to ``other_files``."""
     pictures = []
-    for entry in _entries(folder):
-        if entry.is_dir():
-            _check_inner(entry)
-        elif is_image(entry) and missing_decoder(entry) is None:
-            pictures.append(entry)
+    for path in _entries(folder):
+        if path.is_dir():
+            _check_inner(path)
+        elif is_image(path) and missing_decoder(path) is None:
+            pictures.append(path)
         else:
-            other_files.append(entry)
+            other_files.append(path)
     return pictures
 
 

@@ -54,7 +54,7 @@ def class_folders(folder: Path) -> set[str]:
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give one split, a folder of CLASS/*.jpg")
-    classes = {entry.name for entry in folder.iterdir() if entry.is_dir() and not is_hidden(entry.name)}
+    classes = {path.name for path in folder.iterdir() if path.is_dir() and not is_hidden(path.name)}
     if classes and classes <= set(SPLITS):
         raise InputError(
             f"{folder}: holds the splits {', '.join(sorted(classes))}; give one of them, as in {folder / min(classes)}"

@@ -193,12 +193,5 @@ def without_uniforms(fragment: str, unused: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=256)  # slices of a layer often share their shader
 def uses(fragment: str, uniform: str) -> bool:
-    """Return whether a shader reads a uniform: whether its name occurs twice outside comments."""
-    text = _without_comments(fragment)
-    return text.count(uniform) > 1 and len(re.findall(rf"\b{uniform}\b", text)) > 1
-
-
-@lru_cache(maxsize=64)
-def _without_comments(fragment: str) -> str:
-    end = fragment.find("\n", max(fragment.rfind("//"), 0))  # thousands of lines after it can have constants
-    return re.sub(r"//[^\n]*", "", fragment[:end]) + fragment[end:]
+    """Return whether a shader reads a uniform: whether its name occurs twice."""
+    return fragment.count(uniform) > 1 and len(re.findall(rf"\b{uniform}\b", fragment)) > 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,10 +13,10 @@ from numpy.typing import NDArray
 from glsl_infer.lowering import codegen, conv_draws, truncation
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.taps import Coordinates, Product, Tap, constant_weights, fetch_offsets, tap_lines
+from glsl_infer.lowering.taps import Coordinates, Product, Tap, Weight, constant_weights, fetch_offsets, tap_lines
 from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.program import Slice
-from glsl_infer.program.layout import FeatureMap
+from glsl_infer.program.layout import FeatureMap, FixedPoint
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
@@ -41,6 +43,46 @@ def out_of_units(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return rows[:, :-1] * _MARK if (rows[:, -1] == _MARK).all() else rows
 
 
+@dataclass(frozen=True)
+class _Sums:
+    """The sums of a layer, with a row of constants for each output slice.
+
+    Attributes:
+        rows: columns of weights, the residual's factor if any, and the bias, (slices, columns, 4).
+        truncated_starts: initial values on devices that truncate additions, (slices, 4).
+        fetch_offsets: initial offset of the fourth component below its bias, (slices,); None without ordered fetches.
+        has_units: whether fourth components are in units of ``UNIT``.
+    """
+
+    rows: NDArray[np.float32]
+    truncated_starts: NDArray[np.float32]
+    fetch_offsets: NDArray[np.float32] | None
+    has_units: bool
+
+    @cached_property
+    def stored(self) -> NDArray[np.float32]:
+        """The rows as a bundle stores them."""
+        return in_units(self.rows) if self.has_units else self.rows
+
+    @cached_property
+    def drawn(self) -> NDArray[np.float32]:
+        """The rows as shaders use them, without the marker column."""
+        return self.stored[:, : self.rows.shape[1]]
+
+    def fetch_offset(self, index: int) -> float:
+        """Return the offset of a slice; 0 without ordered fetches."""
+        return 0.0 if self.fetch_offsets is None else float(self.fetch_offsets[index])
+
+    def start(self, index: int, *, waits: bool) -> list[float]:
+        """Return the initial values of a slice on devices that truncate; ``waits``: whether its fetches are ordered."""
+        start: list[float] = self.truncated_starts[index].tolist()
+        if self.has_units:
+            start = (self.truncated_starts[index] / _MARK).astype(np.float32).tolist()
+        if self.fetch_offset(index) > 0.0 and not waits:
+            start[3] = float(self.drawn[index, -1, 3])  # without waits, the shader does not add LATE back
+        return start
+
+
 def draw(
     node: Node,
     build: Builder,
@@ -64,95 +106,122 @@ def draw(
         target: the output.
         output: activation and scaling of the sum.
     """
-    factor = [] if constants.factor is None else [constants.factor[:, None]]
-    rows = np.concatenate([constants.weights, *factor, constants.bias[:, None]], axis=1)
-    count = rows.shape[1]
-    residual = bool(reads[0]["residual"])
-    plain_residual = residual and not factor
-    true_rows, least_offset = rows, fetch_offsets(rows, plain_residual=plain_residual)
-    # In a program for a single slice this scaling is almost free, and the sum loses no digits.
-    fetches = columns.kernel_height * columns.kernel_width * len(columns.read_by(0)) + residual
-    scaled_fourth = not plain_residual and (least_offset is None or (mode == "baked" and fetches > 1))
-    least = None if scaled_fourth else least_offset
-    starts = _sum_starts(node, build, columns, true_rows, least, own_programs=mode == "baked")
-    scaled_fourth = scaled_fourth and starts.fetch_offsets is None  # calibration data of an older export can require it
-    if scaled_fourth:
-        rows = in_units(rows)
-    member = build.weights(node, ".f32", rows.astype("<f4").tobytes())
-    fourth_offset = starts.fetch_offsets
-    start_rows = (starts.truncated / _MARK).astype(np.float32) if scaled_fourth else starts.truncated
-    stride, gate = 4 * rows.shape[1], build.gate(node)
+    is_baked, has_residual, gate = mode == "baked", bool(reads[0]["residual"]), build.gate(node)
+    sums = _sums(node, build, columns, constants, is_baked=is_baked, has_residual=has_residual)
+    stored, drawn = sums.stored, sums.drawn
+    member = build.weights(node, ".f32", stored.astype("<f4").tobytes())
+    stride, array_size = 4 * stored.shape[1], 4 * drawn.shape[1]
+
     layer_draws = conv_draws.draws(node, build, columns, reads)
-    bindings = [entry.binding for entry in layer_draws]
-    texts: dict[int, str] = {}
-    for index, (view, entry) in enumerate(zip(target.views, layer_draws)):
-        binding = entry.binding
-        baked = rows[index, :count] if mode == "baked" else None
-        numbers = None if baked is None else baked.tolist()
+    residual_coordinates, residual_product = None, Product(None if constants.factor is None else columns.count, "")
+    if has_residual:
+        residual_coordinates = Coordinates([slice_draw.binding for slice_draw in layer_draws], "residual")
 
-        def weight(column: int, lanes: str, numbers: list[list[float]] | None = numbers) -> str | None:
-            if numbers is None:
-                return f"weights[{column}]" if lanes == "xyzw" else f"weights[{column}].{lanes}"
-            return constant_weights(numbers[column], lanes)
+    fragments: dict[int, str] = {}  # draws with an array and the same list of taps share a shader
+    for index, (view, slice_draw) in enumerate(zip(target.views, layer_draws)):
+        binding, taps = slice_draw.binding, [*slice_draw.taps]
+        if residual_coordinates is not None:
+            taps.append(residual_coordinates.tap(binding, 0, 0, 0, [residual_product]))
+        # Constants of 0 have no product, and fetches cannot wait for a texel without one in the fourth channel.
+        can_wait = not (is_baked and _skips_fourth_channel(taps, drawn[index]))
+        waits = can_wait and (sums.has_units or sums.fetch_offset(index) > 0.0)
+        start = sums.start(index, waits=waits)
 
-        residual_taps = []
-        if residual:
-            product = Product(count - 2 if factor else None, "")
-            residual_taps.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [product]))
-        defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
-        if gate is not None:
-            defines["GATE_SCALE"] = gate.scale
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source", steps=columns.dilations),
             **output.uniforms(index),
         }
-        if baked is None:
-            defines["WEIGHT_COUNT"] = count
-            uniforms["weights"] = Slice(member, index * stride, 4 * count)
-        taps = [*entry.taps, *residual_taps]
-        # Constants of 0 have no product, and fetches cannot wait for a texel without one in the fourth channel.
-        fourth = baked is None or not _skips_fourth_channel(taps, baked)
-        waits = fourth and (scaled_fourth or (fourth_offset is not None and fourth_offset[index] > 0.0))
-        if scaled_fourth:
-            defines["UNIT"] = UNIT
-        if waits and fourth_offset is not None:
-            defines["LATE"] = "late" if baked is None else float(fourth_offset[index])
-            uniforms["late"] = [float(fourth_offset[index])]
-        start = start_rows[index].tolist()
-        if fourth_offset is not None and fourth_offset[index] > 0.0 and not waits:
-            start[3] = float(rows[index, count - 1, 3])  # without waits, the shader does not add LATE back
-        defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(start)
+        if not is_baked:
+            uniforms["weights"] = Slice(member, index * stride, array_size)
+        if waits and sums.fetch_offsets is not None:
+            uniforms["late"] = [sums.fetch_offset(index)]
         uniforms["cut_bias"] = start
-        fragment = texts.get(id(entry.taps)) if baked is None else None
-        fragment = fragment or codegen.fragment(
-            "convolution.frag",
-            includes=[
-                "store.glsl",
-                "cut_sums.glsl",
-                *([] if waits else ["tied.glsl"]),
-                *([] if gate is None else ["gated.glsl"]),
-            ],
-            exact=not residual,
-            activation=output.activation,
-            constants=output.constants,
-            saturates=True,
-            lines={
-                "declarations": entry.declarations,
-                "coordinates": entry.coordinates,
-                "taps": tap_lines(taps, weight, wait="WAIT" if waits else "TIED"),
-            },
-            defines=defines,
-        )
-        texts[id(entry.taps)] = fragment
-        build.draw_tile(
-            node,
-            fragment,
-            view,
-            (target.width, target.height),
-            binding,
-            uniforms,
-            part=str(index) if mode == "baked" else None,
-        )
+
+        taps_id = id(slice_draw.taps)
+        if is_baked or taps_id not in fragments:
+            fragments[taps_id] = codegen.fragment(
+                "convolution.frag",
+                includes=[
+                    "store.glsl",
+                    "cut_sums.glsl",
+                    *([] if waits else ["tied.glsl"]),
+                    *([] if gate is None else ["gated.glsl"]),
+                ],
+                exact=not has_residual,
+                activation=output.activation,
+                constants=output.constants,
+                saturates=True,
+                lines={
+                    "declarations": slice_draw.declarations,
+                    "coordinates": slice_draw.coordinates,
+                    "taps": tap_lines(
+                        taps,
+                        _baked_weight(drawn[index]) if is_baked else _array_weight,
+                        wait="WAIT" if waits else "TIED",
+                    ),
+                },
+                defines=_defines(sums, index, start, gate, is_baked=is_baked, waits=waits),
+            )
+        part = str(index) if is_baked else None
+        size = (target.width, target.height)
+        build.draw_tile(node, fragments[taps_id], view, size, binding, uniforms, part=part)
+
+
+def _sums(
+    node: Node, build: Builder, columns: Columns, constants: Constants, *, is_baked: bool, has_residual: bool
+) -> _Sums:
+    """Return the sums of a layer, with units or offsets for their fourth components."""
+    factor = [] if constants.factor is None else [constants.factor[:, None]]
+    rows = np.concatenate([constants.weights, *factor, constants.bias[:, None]], axis=1)
+    plain_residual = has_residual and constants.factor is None
+    least_offsets = fetch_offsets(rows, plain_residual=plain_residual)
+    # In a program for a single slice, units are almost free, and the sum loses no digits.
+    fetches = columns.kernel_height * columns.kernel_width * len(columns.read_by(0)) + has_residual
+    has_units = not plain_residual and (least_offsets is None or (is_baked and fetches > 1))
+    if has_units:
+        least_offsets = None
+    starts = _sum_starts(node, build, columns, rows, least_offsets, own_programs=is_baked)
+    has_units = has_units and starts.fetch_offsets is None  # calibration data of an older export can have offsets
+    return _Sums(rows, starts.truncated, starts.fetch_offsets, has_units)
+
+
+def _defines(
+    sums: _Sums, index: int, start: Sequence[float], gate: FixedPoint | None, *, is_baked: bool, waits: bool
+) -> dict[str, int | float | str]:
+    """Return the macros of a slice's shader.
+
+    Args:
+        sums: the sums of the layer.
+        index: index of the slice.
+        start: initial value of its sum on devices that truncate.
+        gate: vector that multiplies the input's channels, if any.
+        is_baked: whether weights are constants in the shader.
+        waits: whether its fetches are ordered.
+    """
+    count = sums.rows.shape[1]
+    weight = _baked_weight(sums.drawn[index]) if is_baked else _array_weight
+    defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
+    if gate is not None:
+        defines["GATE_SCALE"] = gate.scale
+    if not is_baked:
+        defines["WEIGHT_COUNT"] = count
+    if sums.has_units:
+        defines["UNIT"] = UNIT
+    if waits and sums.fetch_offsets is not None:
+        defines["LATE"] = sums.fetch_offset(index) if is_baked else "late"
+    defines["CUT_BIAS"] = codegen.vec(start) if is_baked else "cut_bias"
+    return defines
+
+
+def _array_weight(column: int, lanes: str) -> str:
+    """Return the expression of some components of a column in the uniform array."""
+    return f"weights[{column}]" if lanes == "xyzw" else f"weights[{column}].{lanes}"
+
+
+def _baked_weight(row: NDArray[np.float32]) -> Weight:
+    """Return the function from a column of a slice, and components, to an expression of constants."""
+    numbers = row.tolist()
+    return lambda column, lanes: constant_weights(numbers[column], lanes)
 
 
 def _skips_fourth_channel(taps: Sequence[Tap], baked: NDArray[np.float32]) -> bool:
@@ -191,7 +260,7 @@ def _sum_starts(
     if len(sources) > 1 and factors.shape[1] == columns.count:
         factors = np.concatenate([factors, np.ones_like(biases[:, None])], axis=1)
 
-    def find() -> truncation.Starts:
+    def compute_starts() -> truncation.Starts:
         residual = None
         if len(sources) > 1:
             alpha = build.shows_alpha(sources[1])
@@ -201,4 +270,4 @@ def _sum_starts(
         return truncation.starts(sums, texels, strides, least, separate_slices=own_programs)
 
     key = f"{node.name} {'apart' if own_programs else 'in common'}"
-    return truncation.Starts.cached(build.calibration_maps, key, columns.slices, find)
+    return truncation.Starts.cached(build.calibration_maps, key, columns.slices, compute_starts)

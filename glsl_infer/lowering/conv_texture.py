@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ from glsl_infer.lowering import (
     weight_texture,
     weights_plan,
 )
-from glsl_infer.lowering.bindings import Read
+from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.calibration_maps import Arrays
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Tap
@@ -29,7 +28,7 @@ from glsl_infer.lowering.weight_bytes import WeightBytes
 from glsl_infer.lowering.weight_pairs import WeightPairs
 from glsl_infer.lowering.weight_texture import WeightTexture
 from glsl_infer.program import Slice
-from glsl_infer.program.layout import FeatureMap, View
+from glsl_infer.program.layout import FeatureMap, FixedPoint, View
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
@@ -52,6 +51,30 @@ def read(texels: bytes, units: bytes, columns: Columns) -> Weights:
     if weights is None and columns.count >= LEAST_BYTE_COLUMNS:
         weights = weight_bytes.read(texels, units, columns.slices, columns.count)
     return weights or weight_texture.read(texels, units, columns.slices, columns.count)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A quad of the pass: its tile of the output, its row of the texture of weights, and its other reads by role."""
+
+    view: View
+    row: int
+    reads: Mapping[str, Sequence[Read]]
+
+
+@dataclass(frozen=True)
+class _RegisterLimits:
+    """Limits of a layer's draws, from the registers of VideoCore IV.
+
+    Attributes:
+        own_coordinates: largest number of slices with their own coordinate.
+        shared_columns: largest number of x coordinates that taps of several tiles share.
+        across: largest number of x coordinates with which fetches need not wait for each other.
+    """
+
+    own_coordinates: int
+    shared_columns: int
+    across: int
 
 
 def draw(
@@ -78,111 +101,201 @@ def draw(
     height, width = weights.texels.shape[:2]
     texture = build.constant_texture(node, width, height, weights.texels.tobytes())
     units = build.weights(node, ".f32", weights.units.astype("<f4").tobytes())
-    in_pairs = isinstance(weights, WeightPairs)
-    slices, gate = len(reads), build.gate(node)
-    tiles = [(view, index, reads[index]) for index, view in enumerate(target.views)]  # view, row of weights, reads
-    if in_pairs:  # second tiles use the rows of the texture's lower half
-        tiles = [
-            (replace(view, y=view.y + half * view.half, half=0), row + half * slices, roles)
-            for view, row, roles in tiles
-            for half in range(2)
-        ]
-    all_reads = [{**roles, "weights": [Read(View(texture, 0, row), stride=(0.0, 0.0))]} for _, row, roles in tiles]
-    # An additional program costs more at start than a few coordinates cost for so few pixels (``weights_plan``).
-    most_coordinates = conv_draws.MOST_COORDINATES
-    if columns.taps_per_slot > 1:
-        most_coordinates = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
-    in_bytes = not isinstance(weights, WeightTexture)
+    layer_uniforms: dict[str, Sequence[float] | Slice] = {"units": Slice(units, 0, 4)}
+    if output.numbers:
+        layer_uniforms["number_units"] = Slice(units, 4, 4)
+    if not isinstance(weights, WeightTexture):
+        layer_uniforms["cut_start"] = [_truncated_start(node, build, columns, weights)]
+
     reads_16_bits = build.feature_map(node.inputs[0]).bits == 16
-    if reads_16_bits and not in_bytes:
-        most_coordinates = min(most_coordinates, weights_plan.READS_16_BITS)
-    elif target.bits == 16 and not in_bytes:  # 1x1 over 8 slices and a residual does not compile
-        most_coordinates = min(most_coordinates, conv_draws.MOST_COORDINATES - len(reads[0].get("residual", ())))
-    crowded = reads_16_bits or (target.bits == 16 and not in_bytes)
-    alive = conv_draws.MOST_COLUMNS_ALIVE[16 if crowded else 8]
-    fetching = conv_draws.Fetching(common=False, in_order=True, most=most_coordinates, alive=alive)
-    layer_draws = conv_draws.draws(node, build, columns, all_reads, fetching=fetching)
-    unit_declarations = ["uniform vec4 number_units[1];"] if output.numbers else []
-    fetch_number = _number_of_pair if in_pairs else _number_of_bytes if in_bytes else _number
-    fetches = [line for index, macro in enumerate(output.numbers) for line in fetch_number(macro.lower(), index)]
-    if fetches:  # each waits for the sum; together they would need too many registers
-        fetches = (
-            ["float row = LATE(ROW.y, y);"] if in_bytes else ["row = LATE(row, sum);", "lower = LATE(lower, sum);"]
-        ) + fetches
-    weights_in_row = columns.count  # of weights in a row, as a loop counts them
-    if isinstance(weights, WeightPairs):
-        weights_in_row = weight_pairs.texels_of(columns) * weights.bits // 8
-    texts: dict[int, str] = {}
-    for (view, *_), entry in zip(tiles, layer_draws):
-        binding = entry.binding
-        defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
-        if binding.count("residual"):
-            defines["RESIDUAL"] = binding.fetch("residual")
-        if weights.has_factor:
-            defines["FACTOR"] = 1
-        if isinstance(weights, WeightPairs) and weights.bits == 16:
-            defines["LOW_BYTES"] = 1
-        # The coordinates of tiles exceed the registers unless fetches wait for each other.
-        most_across = alive if crowded else MOST_ACROSS[8 if in_bytes else 16]
-        wait_between = entry.across > most_across or columns.count > weight_bytes.MANY_SINGLE_COLUMNS
-        wait_between = wait_between or (in_bytes and columns.taps_per_slot > 1)
-        wait = "WAIT" if entry.by_tiles and wait_between and not columns.depthwise else ""
-        lines = lines_of_pairs if in_pairs else lines_of_bytes if in_bytes else _lines
-        loop = entry.loop if entry.by_tiles else rolled.loop(columns, binding)
-        if gate is not None:
-            defines["GATE_SCALE"], loop = gate.scale, None
-        always: Sequence[str] = ()
+    residuals = len(reads[0].get("residual", ()))
+    limits = _register_limits(
+        columns, weights, residuals, reads_16_bits=reads_16_bits, stores_16_bits=target.bits == 16
+    )
+    fetching = conv_draws.Fetching(
+        common=False, in_order=True, own_coordinates=limits.own_coordinates, shared_columns=limits.shared_columns
+    )
+    tiles = _tiles(weights, target, reads)
+    tile_reads = [{**tile.reads, "weights": [Read(View(texture, 0, tile.row), stride=(0.0, 0.0))]} for tile in tiles]
+    layer_draws = conv_draws.draws(node, build, columns, tile_reads, fetching=fetching)
+
+    shader = _Shader(node.name, columns, weights, output, build.gate(node), limits)
+    fragments: dict[int, str] = {}  # draws with the same list of taps share a shader
+    for tile, tile_draw in zip(tiles, layer_draws):
+        taps_id = id(tile_draw.taps)
+        if taps_id not in fragments:
+            fragments[taps_id] = shader.fragment(tile_draw)
+        binding = tile_draw.binding
+        uniforms = {**binding.texels("source", steps=columns.dilations), **layer_uniforms}
+        build.draw_tile(node, fragments[taps_id], tile.view, (target.width, target.height), binding, uniforms)
+
+
+def _tiles(weights: Weights, target: FeatureMap, reads: Sequence[Mapping[str, Sequence[Read]]]) -> list[_Tile]:
+    """Return the quads of the pass: one for each slice, or two if the weights have a row for every two channels."""
+    tiles = []
+    for index, (view, slice_reads) in enumerate(zip(target.views, reads)):
+        if not isinstance(weights, WeightPairs):
+            tiles.append(_Tile(view, index, slice_reads))
+            continue
+        first = replace(view, half=0)
+        second = replace(first, y=view.y + view.half)
+        second_row = index + len(reads)  # second tiles use the rows of the texture's lower half
+        tiles += [_Tile(first, index, slice_reads), _Tile(second, second_row, slice_reads)]
+    return tiles
+
+
+def _register_limits(
+    columns: Columns, weights: Weights, residuals: int, *, reads_16_bits: bool, stores_16_bits: bool
+) -> _RegisterLimits:
+    """Return the limits of a layer's draws, from its weights, its number of residuals and the bits of its maps."""
+    # An additional program costs more at start than a few coordinates cost for so few pixels (``weights_plan``).
+    own_coordinates = conv_draws.MOST_COORDINATES
+    if columns.taps_per_slot > 1:
+        own_coordinates = weights_plan.WINDOW_READS - residuals
+    in_16_bits = isinstance(weights, WeightTexture)
+    if in_16_bits and reads_16_bits:
+        own_coordinates = min(own_coordinates, weights_plan.READS_16_BITS)
+    elif in_16_bits and stores_16_bits:  # 1x1 over 8 slices and a residual does not compile
+        own_coordinates = min(own_coordinates, conv_draws.MOST_COORDINATES - residuals)
+    if reads_16_bits or (in_16_bits and stores_16_bits):
+        shared_columns = conv_draws.MOST_COLUMNS_ALIVE[16]
+        return _RegisterLimits(own_coordinates, shared_columns, shared_columns)
+    return _RegisterLimits(own_coordinates, conv_draws.MOST_COLUMNS_ALIVE[8], MOST_ACROSS[16 if in_16_bits else 8])
+
+
+@dataclass(frozen=True)
+class _Shader:
+    """The shader of a layer, whose text depends on the taps of a draw.
+
+    Attributes:
+        layer: name of the layer, for messages.
+        columns, weights, output: as for ``draw``.
+        gate: the vector that multiplies the input's channels, if any.
+        limits: limits of registers.
+    """
+
+    layer: str
+    columns: Columns
+    weights: Weights
+    output: StoredSum
+    gate: FixedPoint | None
+    limits: _RegisterLimits
+
+    def fragment(self, tile_draw: conv_draws.Draw) -> str:
+        """Return the text for a draw."""
+        binding, numbers = tile_draw.binding, self._number_lines()
+        wait = "WAIT" if self._waits(tile_draw) else ""
+        waits_for_texel = bool(wait) and isinstance(self.weights, WeightTexture)
+        loop = self._loop(tile_draw)
+        declarations = [*tile_draw.declarations, *["uniform vec4 number_units[1];"] * bool(numbers)]
         if loop is not None:
-            defines["HAS_LOOP"] = 1
-            always = rolled.loop_always(len(entry.taps) + weights_in_row * (1 if in_bytes else 2))
-        cached = texts.get(id(entry.taps))
-        fragment = cached or codegen.fragment(
-            weights.template,
+            declarations = [*rolled.loop_always(self._fetches(tile_draw)), *declarations]
+        tap_lines = self._tap_lines
+        fragment = codegen.fragment(
+            self.weights.template,
             includes=[
                 "store.glsl",
                 "cut_sums.glsl",
-                *["late.glsl"] * bool(fetches),
-                *["behind_texel.glsl"] * bool(wait and not in_bytes),
-                *["gated.glsl"] * (gate is not None),
+                *["late.glsl"] * bool(numbers),
+                *["behind_texel.glsl"] * waits_for_texel,
+                *["gated.glsl"] * (self.gate is not None),
             ],
             exact=not binding.count("residual"),
-            activation=output.activation,
-            constants=output.constants,
-            fetched=output.numbers,
+            activation=self.output.activation,
+            constants=self.output.constants,
+            fetched=self.output.numbers,
             saturates=True,
             lines={
-                "declarations": [*always, *entry.declarations, *unit_declarations],
-                "numbers": fetches,
-                "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in output.numbers],
-                "loop": loop.lines(partial(lines, wait=""), ended(weights_in_row)) if loop else [],
-                "coordinates": [*entry.coordinates, *["t = vec4(0.0);"] * bool(wait and not in_bytes)],
-                "taps": [line for tap in entry.taps for line in lines(tap, wait)],
+                "declarations": declarations,
+                "numbers": numbers,
+                "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in self.output.numbers],
+                "loop": loop.lines(lambda tap: tap_lines(tap, ""), loop_end(self._columns_in_row)) if loop else [],
+                "coordinates": [*tile_draw.coordinates, *["t = vec4(0.0);"] * waits_for_texel],
+                "taps": [line for tap in tile_draw.taps for line in tap_lines(tap, wait)],
             },
-            defines=defines,
+            defines=self._defines(binding, has_loop=loop is not None),
         )
-        if in_pairs and not cached:
-            fragment = sixteen_bit.storing(node.name, fragment, sixteen_bit.HALVES[0])
-        texts[id(entry.taps)] = fragment
-        uniforms: dict[str, Sequence[float] | Slice] = {
-            **binding.texels("source", steps=columns.dilations),
-            "units": Slice(units, 0, 4),
-            **({"number_units": Slice(units, 4, 4)} if fetches else {}),
-        }
-        if not isinstance(weights, WeightTexture):
-            uniforms["cut_start"] = [_truncated_start(node, build, columns, weights)]
-        build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
+        if isinstance(self.weights, WeightPairs):
+            return sixteen_bit.storing(self.layer, fragment, sixteen_bit.HALVES[0])
+        return fragment
+
+    def _defines(self, binding: Binding, *, has_loop: bool) -> dict[str, int | float | str]:
+        defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
+        if binding.count("residual"):
+            defines["RESIDUAL"] = binding.fetch("residual")
+        if self.weights.has_factor:
+            defines["FACTOR"] = 1
+        if isinstance(self.weights, WeightPairs) and self.weights.bits == 16:
+            defines["LOW_BYTES"] = 1
+        if self.gate is not None:
+            defines["GATE_SCALE"] = self.gate.scale
+        if has_loop:
+            defines["HAS_LOOP"] = 1
+        return defines
+
+    def _waits(self, tile_draw: conv_draws.Draw) -> bool:
+        """Return whether fetches wait for each other, because the coordinates of tiles would exceed the registers."""
+        if not tile_draw.by_tiles or self.columns.depthwise:
+            return False
+        in_bytes = not isinstance(self.weights, WeightTexture)
+        return (
+            tile_draw.across > self.limits.across
+            or self.columns.count > weight_bytes.MANY_SINGLE_COLUMNS
+            or (in_bytes and self.columns.taps_per_slot > 1)
+        )
+
+    def _loop(self, tile_draw: conv_draws.Draw) -> rolled.Loop | None:
+        """Return the loop over a draw's taps, if they are regular and have no gates."""
+        if self.gate is not None:
+            return None
+        return tile_draw.loop if tile_draw.by_tiles else rolled.loop(self.columns, tile_draw.binding)
+
+    def _fetches(self, tile_draw: conv_draws.Draw) -> int:
+        """Return the number of fetches of a draw without a loop."""
+        fetches_per_column = 2 if isinstance(self.weights, WeightTexture) else 1
+        return len(tile_draw.taps) + self._columns_in_row * fetches_per_column
+
+    @property
+    def _columns_in_row(self) -> int:
+        """Number of a row's texels of weights, as a loop counts them."""
+        if isinstance(self.weights, WeightPairs):
+            return weight_pairs.texels_of(self.columns) * self.weights.bits // 8
+        return self.columns.count
+
+    @property
+    def _tap_lines(self) -> Callable[[Tap, str], list[str]]:
+        """Function that returns the lines of a tap: they fetch its texel and add its products."""
+        if isinstance(self.weights, WeightPairs):
+            return lines_of_pairs
+        return lines_of_bytes if isinstance(self.weights, WeightBytes) else _lines
+
+    def _number_lines(self) -> list[str]:
+        """Return the lines that fetch the per-channel constants of the activation and the range from a row.
+
+        Each fetch waits for the sum, because together they would need too many registers.
+        """
+        if not self.output.numbers:
+            return []
+        if isinstance(self.weights, WeightTexture):
+            number_lines, lines = _number, ["row = LATE(row, sum);", "lower = LATE(lower, sum);"]
+        else:
+            number_lines = _number_of_pair if isinstance(self.weights, WeightPairs) else _number_of_bytes
+            lines = ["float row = LATE(ROW.y, y);"]
+        for index, macro in enumerate(self.output.numbers):
+            lines += number_lines(macro.lower(), index)
+        return lines
 
 
 def _truncated_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes | WeightPairs) -> float:
     """Return the initial value of sums on a device that truncates them (``truncation.byte_start``)."""
 
-    def find() -> Arrays:
+    def compute_start() -> Arrays:
         texels, strides = build.calibration_input(node), node.attrs["strides"]
         constants = weights.high_bytes.astype(np.float32) / np.float32(255.0)
         return (np.array([truncation.byte_start(columns, constants, float(weights.units[1]), texels, strides)]),)
 
     key = f"{node.name} in a texture"
-    (start,) = build.calibration_maps.cached(key, find, lambda arrays: arrays[0].shape == (1,))
+    (start,) = build.calibration_maps.cached(key, compute_start, lambda arrays: arrays[0].shape == (1,))
     return float(start[0])
 
 
@@ -237,6 +350,6 @@ def _unit(index: int) -> str:
     return f"number_units[0].{'xyzw'[index]}"
 
 
-def ended(count: int) -> str:
+def loop_end(count: int) -> str:
     """Return an expression that is true once ``count`` columns have been added."""
     return f"column > ROW.x + {codegen.number(count - 0.5)} * units[0].w"

@@ -94,96 +94,33 @@ class Conv2D(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice, or one for all slices with weights in a texture."""
-        source, *residuals = build.maps_of(node)
-        residual = residuals[0] if residuals else None
-        kernel = fold.Kernel(node, source, residual, node.weights["kernel"].shape)
-        folded, bias = kernel.fold(node.weights["kernel"], node.weights["bias"])
-        columns = columns_of(folded.shape, node.attrs["groups"], node.attrs["dilations"])
-        # If the residual is the input image, a factor also keeps its alpha out of padding lanes.
-        scaled = bool((kernel.residual_factor != 1.0).any()) or (residual is not None and build.shows_alpha(residual))
-        target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
-        reads = _reads(node, columns, source, residual, build.gate(node))
-        constants = Constants(
-            columns.pack(folded),
-            fold.slices(bias, kernel.output.pad),
-            fold.slices(kernel.residual_factor) if scaled else None,
-            tuple(kernel.output.numbers.values()),
-        )
-        # A 16-bit output has 16-bit weights if they can be in a texture. 8-bit weights rounded for calibration images
-        # are nearly as exact, and are used unless most maps have 16 bits.
-        tolerates_rounding = build.calibration_maps.has_images and build.tolerates_rounding
-        exact = target.bits == 16 and not tolerates_rounding
-
-        in_pairs = target.bits == 16 and weight_pairs.fits(columns) and kernel.output.alike_in_lanes
-
-        stored = texture_choice.ConvolutionWeights(
-            reads,
-            columns,
-            constants,
-            alpha=kernel.alpha,
-            steepness=kernel.output.steepness if constants.numbers else None,
-            reads_16_bits=source.bits == 16,
-            stores_16_bits=target.bits == 16,
-            tolerates_rounding=tolerates_rounding,
-            in_pairs=in_pairs,
-            has_images=build.calibration_maps.has_images,
-            takes_root=kernel.output.takes_root,
-        )
-        texture = stored.in_texture("16" if exact or node.name in build.exact else build.weight_bits)
-        if exact and texture.untextured and node.name not in build.exact:
-            texture = stored.in_texture(build.weight_bits)
-        draws, fragments = build.times(node, target)
-        layer = weights_plan.LayerWeights(
-            node.name,
-            draws * len(target.views),
-            fragments * target.height * target.width,
-            columns.count,
-            columns.count + scaled + 1,
-            texture.untextured or kernel.output.untextured,
-            bits=texture.bits,
-            depthwise=columns.depthwise,
-            texels=weight_pairs.texels_of(columns) if in_pairs else 0,
-            numbers=len(constants.numbers),
-            in_pairs=in_pairs,
-        )
-        mode = build.weights_choice(layer)
-
-        def packed() -> texture_choice.Weights:
-            return texture.packed(node, build, columns, constants, in_pairs=in_pairs)
-
-        def rounded(weights: texture_choice.Weights) -> dict[str, NDArray[np.float32]]:
-            return _unfolded(kernel, columns, weights.unpack(), len(bias))
-
+        layer = _Layer(node, build)
+        mode = build.weights_choice(layer.weights)
         if build.planning:
-            build.plan_convolution(node, layer, mode)
-            if mode == "texture" and texture.bits == 8:
-                untextured = stored.in_texture("16").untextured or kernel.output.untextured
-                finer = replace(layer, bits=16, untextured=untextured)
-                build.offers[node.name] = FinerOffer(layer, finer, lambda: replace(node, weights=rounded(packed())))
-            return
-        if mode == "texture":
-            weights = packed()
+            layer.plan(mode)
+        elif mode == "texture":
+            weights = layer.pack()
             conv_texture.draw(
                 node,
                 build,
-                columns=columns,
+                columns=layer.columns,
                 weights=weights,
-                reads=reads,
-                target=target,
-                output=kernel.output,
+                reads=layer.reads,
+                target=layer.target,
+                output=layer.kernel.output,
             )
-            build.replace_weights(node, rounded(weights))
-            return
-        conv_arrays.draw(
-            node,
-            build,
-            columns=columns,
-            constants=constants,
-            mode=mode,
-            reads=reads,
-            target=target,
-            output=kernel.output,
-        )
+            build.replace_weights(node, layer.as_rounded(weights))
+        else:
+            conv_arrays.draw(
+                node,
+                build,
+                columns=layer.columns,
+                constants=layer.constants,
+                mode=mode,
+                reads=layer.reads,
+                target=layer.target,
+                output=layer.kernel.output,
+            )
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
@@ -201,6 +138,109 @@ class Conv2D(Operator):
             packed = conv_arrays.out_of_units(np.frombuffer(members[0], "<f4").reshape(columns.slices, -1, 4))
             stored = Constants(packed[:, : columns.count], packed[:, -1])
         return _unfolded(kernel, columns, stored, filters)
+
+
+class _Layer:
+    """A convolution whose output is allocated, with the possible storage of its weights.
+
+    Attributes:
+        kernel: conversion of its weights to units of texels and of the stored output.
+        columns: layout of the kernel's columns.
+        constants: its weights in this layout.
+        target: the output.
+        reads: reads of each output slice, by role.
+        texture: storage of the weights in a texture.
+        weights: properties of the layer that the choice of the storage depends on.
+    """
+
+    def __init__(self, node: Node, build: Builder) -> None:
+        self._node, self._build = node, build
+        source, *residuals = build.maps_of(node)
+        residual = residuals[0] if residuals else None
+        self.kernel = fold.Kernel(node, source, residual, node.weights["kernel"].shape)
+        folded, bias = self.kernel.fold(node.weights["kernel"], node.weights["bias"])
+        self.columns = columns_of(folded.shape, node.attrs["groups"], node.attrs["dilations"])
+        # If the residual is the input image, a factor also keeps its alpha out of padding lanes.
+        shows_alpha = residual is not None and build.shows_alpha(residual)
+        scales_residual = bool((self.kernel.residual_factor != 1.0).any()) or shows_alpha
+        self.constants = Constants(
+            self.columns.pack(folded),
+            fold.slices(bias, self.kernel.output.pad),
+            fold.slices(self.kernel.residual_factor) if scales_residual else None,
+            tuple(self.kernel.output.numbers.values()),
+        )
+        self.target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
+        self.reads = _reads(node, self.columns, source, residual, build.gate(node))
+        self._in_pairs = (
+            self.target.bits == 16 and weight_pairs.fits(self.columns) and self.kernel.output.alike_in_lanes
+        )
+        # A 16-bit output has 16-bit weights if they can be in a texture. 8-bit weights rounded for calibration images
+        # are nearly as exact, and are used unless most maps have 16 bits.
+        has_images = build.calibration_maps.has_images
+        tolerates_rounding = has_images and build.tolerates_rounding
+        self._options = texture_choice.ConvolutionWeights(
+            self.reads,
+            self.columns,
+            self.constants,
+            alpha=self.kernel.alpha,
+            steepness=self.kernel.output.steepness if self.constants.numbers else None,
+            reads_16_bits=source.bits == 16,
+            stores_16_bits=self.target.bits == 16,
+            tolerates_rounding=tolerates_rounding,
+            in_pairs=self._in_pairs,
+            has_images=has_images,
+            takes_root=self.kernel.output.takes_root,
+        )
+        self.texture = self._texture_option(prefers_16_bits=self.target.bits == 16 and not tolerates_rounding)
+        self.weights = self._properties()
+
+    def plan(self, mode: str) -> None:
+        """Add the layer to a plan, and offer more than 8 bits for weights in a texture."""
+        self._build.plan_convolution(self._node, self.weights, mode)
+        if mode != "texture" or self.texture.bits != 8:
+            return
+        untextured = self._options.in_texture("16").untextured or self.kernel.output.untextured
+        finer = replace(self.weights, bits=16, untextured=untextured)
+
+        def rounded_node() -> Node:
+            return replace(self._node, weights=self.as_rounded(self.pack()))
+
+        self._build.offers[self._node.name] = FinerOffer(self.weights, finer, rounded_node)
+
+    def pack(self) -> texture_choice.Weights:
+        """Return the texture of the weights."""
+        return self.texture.packed(self._node, self._build, self.columns, self.constants, in_pairs=self._in_pairs)
+
+    def as_rounded(self, weights: texture_choice.Weights) -> dict[str, NDArray[np.float32]]:
+        """Return kernel and bias as rounded in a texture."""
+        return _unfolded(self.kernel, self.columns, weights.unpack(), len(self._node.weights["bias"]))
+
+    def _texture_option(self, *, prefers_16_bits: bool) -> texture_choice.TextureOption:
+        """Return the storage in a texture: 16 bits if required, or if preferred and possible."""
+        if self._node.name in self._build.exact:
+            return self._options.in_texture("16")
+        if prefers_16_bits:
+            sixteen_bit = self._options.in_texture("16")
+            if not sixteen_bit.untextured:
+                return sixteen_bit
+        return self._options.in_texture(self._build.weight_bits)
+
+    def _properties(self) -> weights_plan.LayerWeights:
+        draws, fragments = self._build.times(self._node, self.target)
+        has_factor = self.constants.factor is not None
+        return weights_plan.LayerWeights(
+            self._node.name,
+            draws * len(self.target.views),
+            fragments * self.target.height * self.target.width,
+            self.columns.count,
+            self.columns.count + has_factor + 1,
+            self.texture.untextured or self.kernel.output.untextured,
+            bits=self.texture.bits,
+            depthwise=self.columns.depthwise,
+            texels=weight_pairs.texels_of(self.columns) if self._in_pairs else 0,
+            numbers=len(self.constants.numbers),
+            in_pairs=self._in_pairs,
+        )
 
 
 def _reads(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -106,136 +107,14 @@ class ConvolutionProducts(Operator):
 
         Each half is a pass, unless weights are in a texture, where one pass draws a block.
         """
-        source = build.feature_map(node.inputs[0])
-        kernel = node.weights["kernel"]
-        columns = columns_of(kernel.shape, node.attrs["groups"], node.attrs["dilations"])
-        blocks = blocks_of(columns, node.attrs["block"])
-        target = build.allocate_fixed_map(node, len(blocks), node.attrs["scale"])
-        folded, offset = scale_for_texels(kernel, node.attrs["groups"], source)
-        packed = columns.pack((folded / target.scale).astype(np.float32))
-        counts = [products_texture.width(columns, slots) for slots in blocks]
-        vectors = max(count // 2 + 1 for count in counts)  # pairs of columns, and the bias
-        textures = max(
-            len({source.views[read].texture for read in columns.read_by(index)[slots[0] : slots[-1] + 1]})
-            for index in range(columns.slices)
-            for slots in blocks
-        )
-        mode = build.weights_choice(
-            weights_plan.LayerWeights(
-                node.name,
-                2 * len(blocks) * columns.slices,
-                target.height * target.width,
-                vectors,
-                vectors,
-                products_texture.untextured(columns, blocks, textures, float(np.abs(packed).max())),
-                bits=8,
-                texels=max(counts),
-                textures=len(blocks),
-            )
-        )
+        layer = _Layer(node, build)
+        mode = build.weights_choice(layer.weights)
         if build.planning:
-            targets = [view.texture for view in target.views]
-            if mode == "texture":  # the tiles of a block in a texture are drawn at once
-                size = 2 * columns.slices
-                blocks_of_tiles = [targets[first : first + size] for first in range(0, len(targets), size)]
-                targets = [name for tiles in blocks_of_tiles for name in dict.fromkeys(tiles)]
-            build.plan_draws(node, targets)
-            return
-        # The bias of a block cancels the zero points of its inputs.
-        biases = [
-            fold.slices((block_kernel * offset[read]).sum(axis=(0, 1, 2)) / target.scale)
-            for block_kernel, read in block_kernels(
-                folded.astype(np.float32), node.attrs["groups"], node.attrs["block"]
-            )
-        ]
-        if mode == "texture":
-            stored = products_texture.draw(
-                node,
-                build,
-                columns=columns,
-                blocks=blocks,
-                packed=packed,
-                biases=biases,
-                reads=lambda slots: block_reads(node, columns, slots, source),
-                target=target,
-            )
-            rounded = columns.unpack(stored).astype(np.float64) * target.scale
-            unit = scale_for_texels(np.ones_like(kernel), node.attrs["groups"], source)[0]
-            build.replace_weights(node, {"kernel": (rounded / unit).astype(np.float32)})
-            return
-
-        arrays = [weight_vectors(packed, biases[b], columns, slots) for b, slots in enumerate(blocks)]
-        starts = np.cumsum([0, *(array.size for array in arrays)])
-        member = build.weights(node, ".f32", b"".join(array.astype("<f4").tobytes() for array in arrays))
-        truncated_starts = [
-            self._truncated_starts(node, build, columns, packed, biases[b], b, slots) for b, slots in enumerate(blocks)
-        ]
-        draws_by_block = [block_draws(node, build, columns, slots, source) for slots in blocks]
-        # A shader with an array serves both halves, and all output slices with equal reads.
-        texts: dict[int, str] = {}
-        for index in range(columns.slices):
-            for b, slots in enumerate(blocks):
-                draw = draws_by_block[b][index]
-                for half in range(2):
-                    array = arrays[b][index, half]
-                    baked = array.reshape(-1, 2) if mode == "baked" else None
-                    start = truncated_starts[b][index, 2 * half : 2 * half + 2]
-                    fragment = texts.get(id(draw.taps), "") if baked is None else ""
-                    fragment = fragment or sum_shader(columns, slots, baked, len(array), draw, start)
-                    texts[id(draw.taps)] = fragment
-                    view = target.views[2 * (b * columns.slices + index) + half]
-                    uniforms: dict[str, Sequence[float] | Slice] = {
-                        **draw.binding.texels("source", steps=columns.dilations)
-                    }
-                    if baked is None:
-                        first = int(starts[b]) + (2 * index + half) * array.size
-                        uniforms["weights"] = Slice(member, first, array.size)
-                        uniforms["cut_bias"] = start.tolist()
-                    build.draw_tile(
-                        node,
-                        fragment,
-                        view,
-                        (target.width, target.height),
-                        draw.binding,
-                        uniforms,
-                        part=f"{index}.{b}.{half}" if mode == "baked" else None,
-                    )
-
-    def _truncated_starts(
-        self,
-        node: Node,
-        build: Builder,
-        columns: Columns,
-        packed: NDArray[np.float32],
-        biases: NDArray[np.float32],
-        block: int,
-        slots: range,
-    ) -> NDArray[np.float32]:
-        """Return initial values of a block's sums on devices that truncate, (slices, 4), from ``lowering.truncation``.
-
-        Args:
-            node: the layer.
-            build: the program.
-            columns: layout of the kernel's columns.
-            packed: columns of all blocks.
-            biases: of the block, (slices, 4).
-            block: index of the block.
-            slots: slots of the block.
-        """
-        source = build.feature_map(node.inputs[0])
-        block_columns = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
-
-        def find() -> truncation.Starts:
-            constants = np.zeros_like(packed)
-            constants[:, block_columns] = packed[:, block_columns]
-            texels = build.calibration_maps.texels(
-                node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source)
-            )
-            sums = truncation.Sums(columns, constants, biases, saturation=(-128.0, 128.0))
-            return truncation.starts(sums, texels, node.attrs["strides"])
-
-        key = f"{node.name} {block} {slots}"
-        return truncation.Starts.cached(build.calibration_maps, key, columns.slices, find).truncated
+            layer.plan(mode)
+        elif mode == "texture":
+            layer.draw_with_textures()
+        else:
+            layer.draw_with_arrays(is_baked=mode == "baked")
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
@@ -245,23 +124,164 @@ class ConvolutionProducts(Operator):
         if not isinstance(source, (FeatureMap, SixteenBitMap)):
             raise ValueError(f"layer '{node.name}' reads no feature map of 8 bits")
         columns = columns_of(shapes["kernel"], node.attrs["groups"])
-        factor = scale_for_texels(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]
+        blocks = blocks_of(columns, node.attrs["block"])
         if len(members) > 1:
-            packed = products_texture.read(members, columns, blocks_of(columns, node.attrs["block"]))
-            kernel = columns.unpack(packed).astype(np.float64) * node.attrs["scale"] / factor
-            return {"kernel": kernel.astype(np.float32)}
-        floats = np.frombuffer(members[0], "<f4")
-        packed = np.zeros((columns.slices, columns.count, 4), np.float32)
-        position = 0
-        for slots in blocks_of(columns, node.attrs["block"]):
-            first, last = columns.starts[slots[0]], columns.starts[slots[-1] + 1]
-            count = last - first + 1
-            size = columns.slices * 4 * (count + count % 2)
-            halves = floats[position : position + size].reshape(columns.slices, 2, -1, 2)[:, :, : count - 1]
-            packed[:, first:last] = halves.transpose(0, 2, 1, 3).reshape(columns.slices, count - 1, 4)
-            position += size
+            packed = products_texture.read(members, columns, blocks)
+        else:
+            packed = _packed_in_arrays(members[0], columns, blocks)
+        factor = scale_for_texels(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]
         kernel = columns.unpack(packed).astype(np.float64) * node.attrs["scale"] / factor
         return {"kernel": kernel.astype(np.float32)}
+
+
+class _Layer:
+    """The partial sums of a layer, with allocated output.
+
+    Attributes:
+        columns: layout of the kernel's columns.
+        blocks: slots of each block.
+        target: the output.
+        packed: the columns in units of the stored output, (slices, columns, 4).
+        weights: properties of the layer that the choice of the weights' storage depends on.
+    """
+
+    def __init__(self, node: Node, build: Builder) -> None:
+        self._node, self._build = node, build
+        self._kernel, self._groups = node.weights["kernel"], node.attrs["groups"]
+        self._source = build.feature_map(node.inputs[0])
+        self.columns = columns_of(self._kernel.shape, self._groups, node.attrs["dilations"])
+        self.blocks = blocks_of(self.columns, node.attrs["block"])
+        self.target = build.allocate_fixed_map(node, len(self.blocks), node.attrs["scale"])
+        folded, self._offset = scale_for_texels(self._kernel, self._groups, self._source)
+        self._folded = folded.astype(np.float32)
+        self.packed = self.columns.pack((folded / self.target.scale).astype(np.float32))
+
+        counts = [products_texture.width(self.columns, slots) for slots in self.blocks]
+        vectors = max(count // 2 + 1 for count in counts)  # pairs of columns, and the bias
+        largest = float(np.abs(self.packed).max())
+        self.weights = weights_plan.LayerWeights(
+            node.name,
+            2 * len(self.blocks) * self.columns.slices,
+            self.target.height * self.target.width,
+            vectors,
+            vectors,
+            products_texture.untextured(self.columns, self.blocks, self._most_textures(), largest),
+            bits=8,
+            texels=max(counts),
+            textures=len(self.blocks),
+        )
+
+    def plan(self, mode: str) -> None:
+        """Add the draws to a plan."""
+        targets = [view.texture for view in self.target.views]
+        if mode == "texture":  # the tiles of a block in a texture are drawn at once
+            size = 2 * self.columns.slices
+            blocks_of_tiles = [targets[first : first + size] for first in range(0, len(targets), size)]
+            targets = [name for tiles in blocks_of_tiles for name in dict.fromkeys(tiles)]
+        self._build.plan_draws(self._node, targets)
+
+    def draw_with_textures(self) -> None:
+        """Draw a pass for each block, with its weights in a texture; record the weights as rounded in the textures."""
+        stored = products_texture.draw(
+            self._node,
+            self._build,
+            columns=self.columns,
+            blocks=self.blocks,
+            packed=self.packed,
+            biases=self._biases(),
+            reads=lambda slots: block_reads(self._node, self.columns, slots, self._source),
+            target=self.target,
+        )
+        rounded = self.columns.unpack(stored).astype(np.float64) * self.target.scale
+        unit = scale_for_texels(np.ones_like(self._kernel), self._groups, self._source)[0]
+        self._build.replace_weights(self._node, {"kernel": (rounded / unit).astype(np.float32)})
+
+    def draw_with_arrays(self, *, is_baked: bool) -> None:
+        """Draw two passes for each output slice and block, with weights as constants or in uniform arrays."""
+        build, biases = self._build, self._biases()
+        arrays = [weight_vectors(self.packed, biases[b], self.columns, slots) for b, slots in enumerate(self.blocks)]
+        first_floats = np.cumsum([0, *(array.size for array in arrays)])  # of each block in the member
+        member = build.weights(self._node, ".f32", b"".join(array.astype("<f4").tobytes() for array in arrays))
+        truncated_starts = [self._truncated_starts(b, biases[b]) for b in range(len(self.blocks))]
+        draws_by_block = [block_draws(self._node, build, self.columns, slots, self._source) for slots in self.blocks]
+        fragments: dict[int, str] = {}  # a shader with an array serves both halves, and all slices with equal reads
+        for index, (b, slots), half in itertools.product(range(self.columns.slices), enumerate(self.blocks), range(2)):
+            draw, vectors = draws_by_block[b][index], arrays[b][index, half]
+            start = truncated_starts[b][index, 2 * half : 2 * half + 2]
+            taps_id = id(draw.taps)
+            if is_baked or taps_id not in fragments:
+                constants = vectors.reshape(-1, 2) if is_baked else None
+                fragments[taps_id] = sum_shader(self.columns, slots, constants, len(vectors), draw, start)
+            uniforms: dict[str, Sequence[float] | Slice] = {
+                **draw.binding.texels("source", steps=self.columns.dilations)
+            }
+            if not is_baked:
+                first_float = int(first_floats[b]) + (2 * index + half) * vectors.size
+                uniforms["weights"] = Slice(member, first_float, vectors.size)
+                uniforms["cut_bias"] = start.tolist()
+            build.draw_tile(
+                self._node,
+                fragments[taps_id],
+                self.target.views[2 * (b * self.columns.slices + index) + half],
+                (self.target.width, self.target.height),
+                draw.binding,
+                uniforms,
+                part=f"{index}.{b}.{half}" if is_baked else None,
+            )
+
+    def _most_textures(self) -> int:
+        """Return the largest number of input textures that a draw reads."""
+        return max(
+            len({self._source.views[read].texture for read in self.columns.read_by(index)[slots[0] : slots[-1] + 1]})
+            for index in range(self.columns.slices)
+            for slots in self.blocks
+        )
+
+    def _biases(self) -> list[NDArray[np.float32]]:
+        """Return the bias of each block, (slices, 4). It cancels the zero points of the block's inputs."""
+        kernels = block_kernels(self._folded, self._groups, self._node.attrs["block"])
+        return [
+            fold.slices((kernel * self._offset[channels]).sum(axis=(0, 1, 2)) / self.target.scale)
+            for kernel, channels in kernels
+        ]
+
+    def _truncated_starts(self, block: int, biases: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return initial values of a block's sums on devices that truncate, (slices, 4), from ``lowering.truncation``.
+
+        Args:
+            block: index of the block.
+            biases: of the block, (slices, 4).
+        """
+        node, build, slots = self._node, self._build, self.blocks[block]
+        block_columns = slice(self.columns.starts[slots[0]], self.columns.starts[slots[-1] + 1])
+
+        def compute_starts() -> truncation.Starts:
+            constants = np.zeros_like(self.packed)
+            constants[:, block_columns] = self.packed[:, block_columns]
+            texels = build.calibration_maps.texels(
+                node.inputs[0], self._source, node.attrs["padding"], alpha=build.shows_alpha(self._source)
+            )
+            sums = truncation.Sums(self.columns, constants, biases, saturation=(-128.0, 128.0))
+            return truncation.starts(sums, texels, node.attrs["strides"])
+
+        key = f"{node.name} {block} {slots}"
+        return truncation.Starts.cached(build.calibration_maps, key, self.columns.slices, compute_starts).truncated
+
+
+def _packed_in_arrays(member: bytes, columns: Columns, blocks: Sequence[range]) -> NDArray[np.float32]:
+    """Decode the columns, (slices, columns, 4), from a member of vec4s; the inverse of ``weight_vectors``."""
+    floats = np.frombuffer(member, "<f4")
+    packed = np.zeros((columns.slices, columns.count, 4), np.float32)
+    position = 0
+    for slots in blocks:
+        count = products_texture.width(columns, slots)
+        vectors_per_half = count // 2 + 1  # pairs of columns, and the bias
+        size = columns.slices * 2 * vectors_per_half * 4
+        halves = floats[position : position + size].reshape(columns.slices, 2, -1, 2)[:, :, :count]
+        first = columns.starts[slots[0]]
+        packed[:, first : first + count] = halves.transpose(0, 2, 1, 3).reshape(columns.slices, count, 4)
+        position += size
+    return packed
 
 
 OPERATOR = ConvolutionProducts()

@@ -6,6 +6,7 @@ the package.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +23,17 @@ def _folder(name: str) -> Path:
 
 @cache
 def template(name: str) -> str:
-    """Return the text of a shader template."""
+    """Return the code of a shader template, with its ``//@`` lines and without comments.
+
+    Comments are for readers of shaders/. In a bundle they would be a third of a shader, which each start of a Raspberry
+    Pi would read again.
+    """
+    code = re.sub(r"[ \t]*//(?!@)[^\n]*", "", template_source(name))
+    return re.sub(r"\n{2,}", "\n", code).lstrip("\n")
+
+
+def template_source(name: str) -> str:
+    """Return the text of a shader template as it is stored."""
     return (_folder("shaders") / name).read_text("utf-8")
 
 

@@ -22,5 +22,5 @@ def command_of_app(tools: Tools, apk: Path, folder: Path, activity: str = "glsli
     runner, desktop = (ANDROID / name / "src" / "main" / "java" for name in ("runner", "desktop"))
     tools.javac([runner], folder / "runner", android=False)  # only to compile against: app.jar has no generics
     tools.javac([desktop, FAKES], folder / "fakes", classpath=[folder / "runner", tools.jna], android=False)
-    java, *rest = tools.java([folder / "app.jar", folder / "fakes"], "glslinfer.fake.Phone")
-    return [java, f"-Dactivity={activity}", *rest]
+    java, *arguments = tools.java([folder / "app.jar", folder / "fakes"], "glslinfer.fake.Phone")
+    return [java, f"-Dactivity={activity}", *arguments]

@@ -116,9 +116,9 @@ def test_a_turned_phone(phone: Phone, classifier: glsl_infer.Classifier, rotatio
     state = phone.look(picture)
     assert_labels(phone, state, classifier, picture)
     point = min(PORTRAIT) / 360
-    (first, _), *others = labels(state)
+    (first, _), *later = labels(state)
     assert size_of(state, first) >= 28 * point  # twice the normal 14 points
-    assert all(size_of(state, label) >= 14 * point for label, _ in others)
+    assert all(size_of(state, label) >= 14 * point for label, _ in later)
     screen = phone.shot()
     assert screen.shape[:2] == (PORTRAIT if rotation % 2 else LANDSCAPE)
     assert likeness(screen, picture) < 25
@@ -130,10 +130,10 @@ def likeness(screen: Pixels, picture: Pixels) -> float:
     high, wide = screen.shape[:2]
     scale = max(wide / picture.shape[1], high / picture.shape[0])
     size = (round(picture.shape[1] * scale), round(picture.shape[0] * scale))
-    whole = np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BILINEAR), np.float64)
-    top, left = (whole.shape[0] - high) // 2, (whole.shape[1] - wide) // 2
+    resized = np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BILINEAR), np.float64)
+    top, left = (resized.shape[0] - high) // 2, (resized.shape[1] - wide) // 2
     middle = slice(high // 4, high // 2)
-    return float(np.abs(whole[top : top + high, left : left + wide][middle] - screen[middle]).mean())
+    return float(np.abs(resized[top : top + high, left : left + wide][middle] - screen[middle]).mean())
 
 
 def test_the_front_camera_is_a_mirror_but_not_to_the_network(phone: Phone, classifier: glsl_infer.Classifier) -> None:
@@ -406,9 +406,9 @@ def test_a_model_from_a_file(phone: Phone, tmp_path: Path, other_model: Path) ->
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("budget, whole", [(0.001, False), (1e6, True)])
+@pytest.mark.parametrize("budget, undivided", [(0.001, False), (1e6, True)])
 def test_a_budget_divides_the_network(
-    phone: Phone, classifier: glsl_infer.Classifier, budget: float, whole: bool
+    phone: Phone, classifier: glsl_infer.Classifier, budget: float, undivided: bool
 ) -> None:
     phone.start("budget", budget)
     picture = scene("pineapple007.jpg")
@@ -419,5 +419,5 @@ def test_a_budget_divides_the_network(
     assert labels(state) == first
     (line,) = [text for text in state["texts"] if text.startswith("network ")]
     steps = int(line.split(" ms in ")[1].split(" step")[0])
-    assert steps == (1 if whole else classifier.session.statistics().jobs)
+    assert steps == (1 if undivided else classifier.session.statistics().jobs)
     assert phone.tell("frames") - before == steps + 1  # and one for the result

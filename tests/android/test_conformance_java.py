@@ -17,20 +17,20 @@ from glsl_infer import bundle as bundles
 from glsl_infer.bundle import format_constants
 
 
-@pytest.mark.parametrize("entry", INDEX["sound"], ids=lambda entry: entry["file"])
-def test_sound_bundles_compute_the_expected_outputs(runner: Jvm, tmp_path: Path, entry: dict[str, Any]) -> None:
-    shapes = {item.name: item.shape for item in bundles.read(FOLDER / entry["file"]).manifest.inputs}
+@pytest.mark.parametrize("case", INDEX["sound"], ids=lambda case: case["file"])
+def test_sound_bundles_compute_the_expected_outputs(runner: Jvm, tmp_path: Path, case: dict[str, Any]) -> None:
+    shapes = {item.name: item.shape for item in bundles.read(FOLDER / case["file"]).manifest.inputs}
     inputs = {
-        name: array if array.shape == shapes[name] else any_size(array) for name, array in inputs_of(entry).items()
+        name: array if array.shape == shapes[name] else any_size(array) for name, array in inputs_of(case).items()
     }
-    check_outputs(entry, runner.frame(FOLDER / entry["file"], inputs, tmp_path))
-    runner.json("check", FOLDER / entry["file"])
+    check_outputs(case, runner.frame(FOLDER / case["file"], inputs, tmp_path))
+    runner.json("check", FOLDER / case["file"])
 
 
 def test_parts_are_refused_by_their_operators(runner: Jvm) -> None:
-    (entry,) = INDEX["parts"]
-    (line,) = runner.verdicts([FOLDER / entry["file"]])
-    assert f"has layers for the CPU ({', '.join(entry['operators'])}), which this runner cannot compute" in line
+    (case,) = INDEX["parts"]
+    (line,) = runner.verdicts([FOLDER / case["file"]])
+    assert f"has layers for the CPU ({', '.join(case['operators'])}), which this runner cannot compute" in line
     assert line.endswith("(rule: parts)")
 
 
@@ -44,10 +44,10 @@ def any_size(pixels: NDArray[np.uint8]) -> NDArray[np.uint32]:
 
 def test_damaged_bundles_are_refused_by_their_rule(runner: Jvm) -> None:
     """Each message ends with the index's rule for the bundle."""
-    files = [FOLDER / entry["file"] for entry in INDEX["damaged"]]
+    files = [FOLDER / case["file"] for case in INDEX["damaged"]]
     verdicts = dict(zip((path.name for path in files), runner.verdicts(files)))
     assert len(verdicts) > 60
-    rules = {entry["file"]: entry["rule"] for entry in INDEX["damaged"]}
+    rules = {case["file"]: case["rule"] for case in INDEX["damaged"]}
     assert {name: line.rpartition(" (rule: ")[2].removesuffix(")") for name, line in verdicts.items()} == rules
 
 

@@ -48,8 +48,10 @@ def reporting(tools: Tools, other_model: Path, squares: Path, tmp_path_factory: 
 
 
 def started(reporting: Any, folder: Path, *extras: object, screen: tuple[int, int] = (450, 800)) -> Phone:
-    (java, *rest), apk = reporting
-    phone = Phone([java, f"-Dfiles={folder}", f"-Dversion={glsl_infer.__version__}", *rest], apk, folder, screen=screen)
+    (java, *arguments), apk = reporting
+    phone = Phone(
+        [java, f"-Dfiles={folder}", f"-Dversion={glsl_infer.__version__}", *arguments], apk, folder, screen=screen
+    )
     phone.tell("start", *extras)
     return phone
 
@@ -91,8 +93,8 @@ def test_report_equals_that_of_the_command(reporting: Any, tmp_path: Path, monke
         assert times is not None and start is not None
         assert 0 < times["p5"] <= times["median"] <= times["p95"]
         assert models[name]["benchmark"]["settings"]["runs"] == 30
-    for part in ("selfcheck", "benchmark"):
-        assert "not a glsl-infer model" in models["damaged"][part]["failed"]
+    for section in ("selfcheck", "benchmark"):
+        assert "not a glsl-infer model" in models["damaged"][section]["failed"]
     assert models["wrong"]["selfcheck"]["wrong"] == "expand"
     (layer, *_) = models["wrong"]["selfcheck"]["layers"]
     assert layer["layer"] == "expand" and layer["max_error"] > layer["max_allowed"]
@@ -155,8 +157,8 @@ def test_frames_for_minutes_on_request(reporting: Any, tmp_path: Path) -> None:
 
 
 def test_the_report_is_in_the_list_of_models(app: list[str], apk: Path, tmp_path: Path) -> None:
-    java, *rest = app
-    phone = Phone([java, f"-Dfiles={tmp_path}", *rest], apk, tmp_path)
+    java, *arguments = app
+    phone = Phone([java, f"-Dfiles={tmp_path}", *arguments], apk, tmp_path)
     phone.start()
     phone.tell("press", "Model")
     phone.tell("choose", "Report on this device")

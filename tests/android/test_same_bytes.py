@@ -34,18 +34,19 @@ def python_layers(model: Path, inputs: dict[str, Any]) -> dict[str, list[tuple[s
     """Return the texels and values of each layer that draws, read directly after its passes."""
     parts: dict[str, list[tuple[str, bytes]]] = {}
     with glsl_infer.Session(model) as session:
-        places = {entry.layer: entry.value for entry in session.bundle.manifest.probe.layers}
-        for name, numbers in session.layers(inputs):
+        places = {probe.layer: probe.value for probe in session.bundle.manifest.probe.layers}
+        for name, values in session.layers(inputs):
             if name in places:  # other layers only rename the maps of drawn ones, and runners do not know them
                 textures = [
                     (f"{name}: texture {texture}", session.read_texture(texture).tobytes())
                     for texture in textures_of(places[name])
                 ]
-                parts[name] = [*textures, (f"{name}: numbers", numbers.astype("<f4").tobytes())]
+                parts[name] = [*textures, (f"{name}: numbers", values.astype("<f4").tobytes())]
         return {name: parts[name] for name in places}  # in the order of the probe
 
 
 def assert_same_layers(runner: Jvm, model: Path, inputs: dict[str, Any], folder: Path) -> None:
+    """Compare the stored bytes of each layer with Python's."""
     out = folder / "layers.bin"
     runner.json("layers", model, out, *input_words(inputs, folder))
     data, at = out.read_bytes(), 0
@@ -57,14 +58,15 @@ def assert_same_layers(runner: Jvm, model: Path, inputs: dict[str, Any], folder:
 
 
 def assert_same_results(runner: Jvm, model: Path, inputs: dict[str, Any], folder: Path) -> None:
+    """Compare layers and outputs with Python's, bit for bit."""
     assert_same_layers(runner, model, inputs, folder)
     results = runner.frame(model, inputs, folder)
     with glsl_infer.Session(model) as session:
         expected = session.run(inputs)
     assert list(results) == list(expected)
-    for output, numbers in expected.items():
-        assert results[output].shape == numbers.shape
-        assert results[output].tobytes() == numbers.astype("<f4").tobytes(), output
+    for output, values in expected.items():
+        assert results[output].shape == values.shape
+        assert results[output].tobytes() == values.astype("<f4").tobytes(), output
 
 
 def test_there_are_models() -> None:
@@ -130,7 +132,7 @@ def test_imported_files(runner: Jvm, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.exhaustive
 def test_an_added_operator_runs_without_a_change(runner: Jvm, tmp_path: Path) -> None:
-    project = new_operator.written(tmp_path)
+    project = new_operator.write_by_copy(tmp_path)
     outputs, _ = runner.run(project.bundle, project.picture[np.newaxis], tmp_path)
     np.testing.assert_allclose(outputs[0], project.output, atol=project.tolerance)
     assert runner.json("check", project.bundle)["layers"] == 5

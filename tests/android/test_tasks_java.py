@@ -95,8 +95,8 @@ def test_landmarks_and_a_film(runner: Jvm, folder: Path, context: Context, tmp_p
         followed = [sides.follow(frame) for frame in film]
     assert [len(items) for items in result] == [len(items) for items in followed]
     assert {len(items) for items in followed} == {0, 1, 2}  # lost, followed, and another one found later
-    for items, others in zip(result, followed):
-        for item, other in zip(items, others):
+    for items, expected_items in zip(result, followed):
+        for item, other in zip(items, expected_items):
             same_points(item, other, 0.4)  # each frame looks where the last one found it, and differences add up
 
 
@@ -117,7 +117,7 @@ def test_a_mask_and_labels(runner: Jvm, folder: Path, context: Context, tmp_path
     (labels,) = looked(runner, f"{tmp_path}:{ROOT}/models", "names", "look", [pixels], tmp_path)
     with Classifier(ROOT / "models/grocery-x22-257.glslnn") as classifier:
         none, best = classifier.classify(pixels, top=2)
-    assert [entry["label"] for entry in labels] == [NONE, best.label] and none.label == NONE
+    assert [label["label"] for label in labels] == [NONE, best.label] and none.label == NONE
     assert labels[0]["probability"] == pytest.approx(none.probability, abs=0.02)
 
 

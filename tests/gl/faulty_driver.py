@@ -19,9 +19,9 @@ CONTEXT_LOST = 0x0507
 
 def first_layer_of(bundle: Bundle, layer: str) -> tuple[str, bytes]:
     """Return the first layer drawn with the (first) program of ``layer``, and the program's fragment source."""
-    name = next(entry.program for entry in bundle.manifest.passes if entry.layer == layer)
-    program = next(entry for entry in bundle.manifest.programs if entry.name == name)
-    first = next(entry.layer for entry in bundle.manifest.passes if entry.program == name)
+    name = next(draw.program for draw in bundle.manifest.passes if draw.layer == layer)
+    program = next(pair for pair in bundle.manifest.programs if pair.name == name)
+    first = next(draw.layer for draw in bundle.manifest.passes if draw.program == name)
     return first, bundle.members[program.fragment]
 
 
@@ -29,7 +29,7 @@ class FaultyApi(Api):
     """The real library, with a hook around each function of the fault."""
 
     def __init__(self, text: bytes = b"\0") -> None:
-        super().__init__(api._library("GLES2", "libGLESv2"))
+        super().__init__(api._library("GLES2", "libGLESv2", 2))
         self.text_of_layer = text
         self.shaders: set[int] = set()
         self.programs: set[int] = set()

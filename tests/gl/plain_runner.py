@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bundle_data import unpacked
+from bundle_data import unpacked_passes
 from plain_values import Array, after, array_of, clip, of, tiles_of_numbers, tiles_of_picture
 
 from glsl_infer.gl import constants as GL
@@ -30,7 +30,7 @@ class PlainRunner:
             self.members = {name: archive.read(name) for name in archive.namelist()}
         self.manifest = json.loads(self.members["manifest.json"])
         assert (self.manifest["format"], self.manifest["version"]) == ("glslnn", 2)
-        self.passes = unpacked(self.manifest, self.members["passes.bin"])
+        self.passes = unpacked_passes(self.manifest, self.members["passes.bin"])
         textures, programs = self.manifest["textures"], self.manifest["programs"]
         self.sizes = {t["name"]: (t["width"], t["height"]) for t in textures}
         self.textures = {t["name"]: self._texture(t) for t in textures}
@@ -48,15 +48,15 @@ class PlainRunner:
         Args:
             inputs: by name: the bytes of a picture with interleaved channels, or the values of any other input.
         """
-        for entry in self.manifest["inputs"]:
-            tiles = tiles_of_picture if entry["kind"] == "picture" else tiles_of_numbers
-            for texture, x, y, width, height, texels in tiles(entry["value"], inputs[entry["name"]]):
+        for network_input in self.manifest["inputs"]:
+            tiles = tiles_of_picture if network_input["kind"] == "picture" else tiles_of_numbers
+            for texture, x, y, width, height, texels in tiles(network_input["value"], inputs[network_input["name"]]):
                 self._bind(0, texture)
                 region = (GL.GL_TEXTURE_2D, 0, x, y, width, height)
                 self.gl.TexSubImage2D(*region, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, texels)
         for layer, group in itertools.groupby(self.passes, key=operator.itemgetter("layer")):
-            for entry in group:
-                self._draw(entry)
+            for network_input in group:
+                self._draw(network_input)
             yield layer
 
     def values(self) -> dict[str, list[Array]]:
@@ -80,11 +80,13 @@ class PlainRunner:
 
     def image(self, name: str) -> bytes:
         """Return an image output as bytes, in the range of the first picture input with the same number of channels."""
-        (_, _, channels), numbers = self.results()[name]
-        pictures = [entry["value"] for entry in self.manifest["inputs"] if entry["kind"] == "picture"]
+        (_, _, channels), values = self.results()[name]
+        pictures = [
+            network_input["value"] for network_input in self.manifest["inputs"] if network_input["kind"] == "picture"
+        ]
         picture = next((value for value in pictures if value["channels"] == channels), {"scales": [1], "zeros": [0]})
         scales, zeros = picture["scales"], picture["zeros"]
-        steps = [v * 255 / of(scales, i % channels) + of(zeros, i % channels) for i, v in enumerate(numbers)]
+        steps = [v * 255 / of(scales, i % channels) + of(zeros, i % channels) for i, v in enumerate(values)]
         return bytes(clip(step + 0.5, 0, 255) for step in steps)
 
     def _texels(self, name: str) -> tuple[int, bytes]:
@@ -99,34 +101,34 @@ class PlainRunner:
         self.gl.ReadPixels(0, 0, width, height, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, data)
         return bytes(data)
 
-    def _draw(self, entry: dict[str, Any]) -> None:
-        gl, program, varyings = self.gl, self.programs[entry["program"]], self.varyings[entry["program"]]
-        gl.BindFramebuffer(GL.GL_FRAMEBUFFER, self.framebuffers[entry["target"]])
-        gl.Viewport(0, 0, *self.sizes[entry["target"]])
-        if entry["clear"]:
-            gl.ClearColor(*(byte / 255 for byte in self.clears[entry["target"]]))
+    def _draw(self, draw: dict[str, Any]) -> None:
+        gl, program, varyings = self.gl, self.programs[draw["program"]], self.varyings[draw["program"]]
+        gl.BindFramebuffer(GL.GL_FRAMEBUFFER, self.framebuffers[draw["target"]])
+        gl.Viewport(0, 0, *self.sizes[draw["target"]])
+        if draw["clear"]:
+            gl.ClearColor(*(byte / 255 for byte in self.clears[draw["target"]]))
             gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         gl.UseProgram(program)
-        for unit, name in enumerate(entry["textures"]):
+        for unit, name in enumerate(draw["textures"]):
             self._bind(unit, name)
-        for name, value in entry["uniforms"].items():
+        for name, value in draw["uniforms"].items():
             self._uniform(gl.GetUniformLocation(program, name.encode()), value)
-        floats = [number for quad in entry["quads"] for number in self._vertices(entry, quad, varyings)]
+        floats = [coordinate for quad in draw["quads"] for coordinate in self._vertices(draw, quad, varyings)]
         gl.BufferData(GL.GL_ARRAY_BUFFER, 4 * len(floats), struct.pack(f"{len(floats)}f", *floats), GL.GL_STATIC_DRAW)
         stride = 4 * (2 + 4 * varyings)
         for location in range(1 + varyings):
             size, offset = (2, 0) if location == 0 else (4, 16 * location - 8)
             gl.VertexAttribPointer(location, size, GL.GL_FLOAT, 0, stride, offset)
             gl.EnableVertexAttribArray(location)
-        gl.DrawArrays(GL.GL_TRIANGLES, 0, 6 * len(entry["quads"]))
+        gl.DrawArrays(GL.GL_TRIANGLES, 0, 6 * len(draw["quads"]))
 
-    def _vertices(self, entry: dict[str, Any], quad: list[int], varyings: int) -> Iterator[float]:
+    def _vertices(self, draw: dict[str, Any], quad: list[int], varyings: int) -> Iterator[float]:
         x, y, w, h, *origins = quad
-        width, height = self.sizes[entry["target"]]
+        width, height = self.sizes[draw["target"]]
         for cx, cy in CORNERS:
             vertex = [2 * (x + cx * w) / width - 1, 2 * (y + cy * h) / height - 1]
-            for (unit, stride_x, stride_y), ox, oy in zip(entry["sources"], origins[::2], origins[1::2]):
-                source_width, source_height = self.sizes[entry["textures"][unit]]
+            for (unit, stride_x, stride_y), ox, oy in zip(draw["sources"], origins[::2], origins[1::2]):
+                source_width, source_height = self.sizes[draw["textures"][unit]]
                 vertex.append((ox + 0.5 + stride_x * (cx * w - 0.5)) / source_width)
                 vertex.append((oy + 0.5 + stride_y * (cy * h - 0.5)) / source_height)
             yield from vertex + [0.0] * (2 + 4 * varyings - len(vertex))
@@ -140,28 +142,28 @@ class PlainRunner:
         if location >= 0:
             getattr(self.gl, f"Uniform{width}fv")(location, len(floats) // width, array)
 
-    def _program(self, entry: dict[str, Any]) -> int:
+    def _program(self, description: dict[str, Any]) -> int:
         gl = self.gl
         program: int = gl.CreateProgram()
         for kind, before in (("vertex", b""), ("fragment", self.members["shaders/prelude.glsl"] + self.device_lines)):
             shader = gl.CreateShader(getattr(GL, f"GL_{kind.upper()}_SHADER"))
-            gl.ShaderSource(shader, 1, (ctypes.c_char_p * 1)(before + self.members[entry[kind]]), None)
+            gl.ShaderSource(shader, 1, (ctypes.c_char_p * 1)(before + self.members[description[kind]]), None)
             gl.CompileShader(shader)
             gl.AttachShader(program, shader)
-        for location, name in enumerate(["position"] + [f"corner{k}" for k in range(entry["varyings"])]):
+        for location, name in enumerate(["position"] + [f"corner{k}" for k in range(description["varyings"])]):
             gl.BindAttribLocation(program, location, name.encode())
         gl.LinkProgram(program)
         gl.UseProgram(program)
-        for unit, name in enumerate(entry["samplers"]):
+        for unit, name in enumerate(description["samplers"]):
             gl.Uniform1i(gl.GetUniformLocation(program, name.encode()), unit)
         return program
 
-    def _texture(self, entry: dict[str, Any]) -> int:
-        gl, width, height = self.gl, entry["width"], entry["height"]
-        if entry["kind"] == "constant":
-            texels = self.members[entry["member"]]
+    def _texture(self, description: dict[str, Any]) -> int:
+        gl, width, height = self.gl, description["width"], description["height"]
+        if description["kind"] == "constant":
+            texels = self.members[description["member"]]
         else:
-            texels = bytes(entry["clear"]) * (width * height)
+            texels = bytes(description["clear"]) * (width * height)
         name = self._generate(gl.GenTextures)
         gl.BindTexture(GL.GL_TEXTURE_2D, name)
         gl.TexImage2D(GL.GL_TEXTURE_2D, 0, GL.GL_RGBA, width, height, 0, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, texels)

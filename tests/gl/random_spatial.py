@@ -55,6 +55,7 @@ def two_operands(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
 
 
 def sliced(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
+    """Return a slice of rows and columns with random strides, also negative ones."""
     height, width, _ = shape_of_a(body)
     begins, sizes, strides = [], [], []
     for length in (height, width):
@@ -82,6 +83,7 @@ def viewed(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
 
 
 def resized(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
+    """Return a resize to a random size, with any method and convention."""
     attrs = {
         "size": (int(rng.integers(1, 20)), int(rng.integers(1, 20))),
         "method": str(rng.choice(METHODS)),
@@ -124,9 +126,10 @@ def normalised(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     groups = int(rng.choice([count for count in range(1, channels + 1) if channels % count == 0]))
     nodes = [pool_node("mean", "a"), Node("deviation", "global_deviation", ("a",))]
     if rng.integers(2):
-        both = ("mean", "deviation")
+        statistics = ("mean", "deviation")
         nodes += [
-            Node(f"group-{name}", "group_statistics", both, {"groups": groups, "statistic": name}) for name in both
+            Node(f"group-{name}", "group_statistics", statistics, {"groups": groups, "statistic": name})
+            for name in statistics
         ]
     attrs = {"epsilon": 1e-3, "activation": str(rng.choice(["linear", "relu", "tanh"]))}
     attrs |= {name: tuple(rng.normal(0.5, 1.0, channels).tolist()) for name in ("gamma", "beta")}

@@ -47,7 +47,7 @@ def test_every_test_is_a_row_and_a_failed_one_has_its_reason(tmp_path: Path, cap
     result = json.loads(capsys.readouterr().out)
     rows = {row["test"]: row for row in result["tests"]}
     assert list(rows) == [1, 4, 5, 8, 9] and result["score"] is None
-    assert all(rows[number]["ms"] > 0 and rows[number]["pictures"] == 4 for number in (1, 4, 5))
+    assert all(rows[test]["ms"] > 0 and rows[test]["pictures"] == 4 for test in (1, 4, 5))
     assert "dped-48x32.glslnn" in rows[8]["failed"]
     assert "vector" in rows[9]["failed"], "a classifier makes no picture"
     with Image.open(folder / "p.png") as picture:
@@ -89,7 +89,7 @@ def test_a_network_that_exceeds_memory_is_not_started(
     folder = folder_of_tiny(tmp_path)
     path = folder / "srcnn-48x48.glslnn"
     with zipfile.ZipFile(path) as archive:
-        members = sum(entry.file_size for entry in archive.infolist())
+        members = sum(member.file_size for member in archive.infolist())
     assert members < memory_need.needed(path) < 100 * members
     assert memory_need.needed(tmp_path / "none.glslnn") == 0
     monkeypatch.setattr(memory_need, "available", lambda: 1000)
@@ -206,8 +206,8 @@ def test_a_missing_network_is_built_and_run(tmp_path: Path, capsys: Capture, mon
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert most < 1.7 * picture.nbytes, "the picture is copied"
-        whole = np.asarray(Image.open(Path(__file__).parents[2] / "docs/images/example.jpg").resize((80, 60)))
-        seams = [run_whole(session, whole, overlap) for overlap in (None, 12)]
+        photograph = np.asarray(Image.open(Path(__file__).parents[2] / "docs/images/example.jpg").resize((80, 60)))
+        seams = [run_whole(session, photograph, overlap) for overlap in (None, 12)]
     assert np.array_equal(*seams), "with 8 or more no seam shows"
 
 

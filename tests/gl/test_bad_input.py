@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from bundle_files import members_of, ordinary_user
-from command_line import Capture, refused
+from command_line import Capture, refused, run_python
 from PIL import ExifTags, Image, ImageOps
 from preprocessing_images import noise, saved
 from tiny import tiny_bundle, write_tiny
@@ -145,13 +145,13 @@ LIMITS = {
 
 def report(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
     """Make glGetIntegerv report the given limits, by name."""
-    gl, numbers = gles2(), {getattr(GL, name): value for name, value in limits.items()}
+    gl, replaced_limits = gles2(), {getattr(GL, name): value for name, value in limits.items()}
     real = gl.GetIntegerv
 
     def reported(name: int, values: Any) -> None:
         real(name, values)
-        if name in numbers:
-            values[0] = numbers[name]
+        if name in replaced_limits:
+            values[0] = replaced_limits[name]
 
     monkeypatch.setattr(gl, "GetIntegerv", reported)
 
@@ -253,8 +253,8 @@ def answers(capfd: Capture, *arguments: object) -> list[dict[str, float]]:
     output = capfd.readouterr()
     assert output.err == ""
     return [
-        {prediction["label"]: prediction["probability"] for prediction in entry["predictions"]}
-        for entry in json.loads(output.out)
+        {prediction["label"]: prediction["probability"] for prediction in answer["predictions"]}
+        for answer in json.loads(output.out)
     ]
 
 
@@ -291,8 +291,8 @@ def content(data: bytes) -> Callable[[Path], object]:
 
 def cut(suffix: str, share: float) -> Callable[[Path], object]:
     def make(path: Path) -> None:
-        whole = saved(path.parent, Image.fromarray(noise(64, 48)), f"whole.{suffix}").read_bytes()
-        path.write_bytes(whole[: int(len(whole) * share)])
+        complete = saved(path.parent, Image.fromarray(noise(64, 48)), f"whole.{suffix}").read_bytes()
+        path.write_bytes(complete[: int(len(complete) * share)])
 
     return make
 
@@ -350,14 +350,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.jpg"
     os.mkfifo(pipe)
     for arguments in ([str(pipe)], ["--model", str(pipe), str(EXAMPLE)]):
-        done = subprocess.run(
-            [sys.executable, "-m", "glsl_infer", "classify", *arguments],
-            cwd=Path(glsl_infer.__file__).parent.parent,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = run_python("-m", "glsl_infer", "classify", *arguments, folder=Path(glsl_infer.__file__).parent.parent)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(f"error: {pipe}: is a pipe, not a")
         assert done.stderr.count("\n") == 1

@@ -51,8 +51,8 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def film(path: Path, count: int) -> Path:
-    first, *others = (noise(index) for index in range(count))
-    first.save(path, save_all=True, append_images=others, lossless=True, duration=40)
+    first, *later_frames = (noise(index) for index in range(count))
+    first.save(path, save_all=True, append_images=later_frames, lossless=True, duration=40)
     return path
 
 
@@ -187,8 +187,8 @@ def test_signals_end_the_command_even_with_a_full_pipe(
         process.wait(timeout=300)
     out, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, b"")
-    whole = [json.loads(line) for line in (first + out).splitlines(keepends=True) if line.endswith(b"\n")]
-    assert 0 < len(whole) < 4000
+    complete_lines = [json.loads(line) for line in (first + out).splitlines(keepends=True) if line.endswith(b"\n")]
+    assert 0 < len(complete_lines) < 4000
 
 
 def test_a_closed_pipe_ends_the_command(model: Path, endless: Path) -> None:

@@ -76,6 +76,7 @@ class CameraDriver:
 
 @pytest.fixture
 def driver(context: Context, monkeypatch: pytest.MonkeyPatch) -> CameraDriver:
+    """Replace EGL's import of camera frames by ``CameraDriver``."""
     why = image_refusal(context)
     if why is not None:
         pytest.skip(why)
@@ -111,8 +112,8 @@ def test_the_same_labels_as_of_copies(picamera2: Picamera, driver: CameraDriver,
     assert configured_formats(picamera2) == ["XBGR8888", "BGR888"]
     assert driver.imports == 41
     copied = labels(capsys)
-    both = shared.keys() & copied.keys()
-    assert both and {key: shared[key] for key in both} == {key: copied[key] for key in both}
+    common = shared.keys() & copied.keys()
+    assert common and {key: shared[key] for key in common} == {key: copied[key] for key in common}
     assert len({json.dumps(predictions) for predictions in shared.values()}) == len(shared), (
         "pictures that the model tells apart"
     )
@@ -191,8 +192,8 @@ def test_every_skips_frames_of_a_fast_camera(
 ) -> None:
     picamera2.left = 400
     assert camera(model, "--every", "7") == 1, "it ends when the camera is unplugged"
-    numbers = [json.loads(line)["frame"] for line in capsys.readouterr().out.splitlines()]
-    assert numbers and all(number % 7 == 0 for number in numbers)
+    frames = [json.loads(line)["frame"] for line in capsys.readouterr().out.splitlines()]
+    assert frames and all(frame % 7 == 0 for frame in frames)
 
 
 def test_the_window_copies(

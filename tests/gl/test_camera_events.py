@@ -102,7 +102,7 @@ def test_a_camera_publishes_to_a_broker_and_switches_a_pin(
         wait_for(lambda: heard.last.get("home/cam/status") == "offline")
         heard.close()
     topic = "home/cam/{}".format
-    assert [entry for entry in heard.all if entry[0] in (topic(first), topic(second))] == [
+    assert [message for message in heard.all if message[0] in (topic(first), topic(second))] == [
         (topic(first), "ON"),
         (topic(second), "ON"),
         (topic(first), "OFF"),

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import Capture, refused
+from command_line import Capture, refused, run_python
 from PIL import Image
 from tiny import LABELS, tiny_picture, write_tiny
 
@@ -49,7 +49,7 @@ def test_a_row_for_every_picture_and_the_same_numbers_as_json(tmp_path: Path, ca
     assert result[2]["label_1"] == result[2]["probability_2"] == ""
     assert main([*argv, "--json"]) == 2
     report = json.loads(capsys.readouterr().out)[0]["predictions"]
-    assert [result[0]["label_1"], result[0]["label_2"]] == [entry["label"] for entry in report]
+    assert [result[0]["label_1"], result[0]["label_2"]] == [prediction["label"] for prediction in report]
     assert float(result[0]["probability_1"]) == pytest.approx(report[0]["probability"], abs=1e-6)
 
 
@@ -168,9 +168,7 @@ sys.exit(main(sys.argv[1:]))
 def test_memory_does_not_grow_with_the_number_of_pictures(tmp_path: Path) -> None:
     folder, out = photos(tmp_path / "photos", 3000), tmp_path / "out.csv"
     argv = ["classify", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-c", PEAKS, *argv], capture_output=True, text=True, check=True, env=dict(os.environ)
-    )
+    done = run_python("-c", PEAKS, *argv, check=True)
     first_peak, last_peak = (int(line) for line in done.stderr.split())
     assert len(rows(out)) == 3000
     assert last_peak - first_peak < 2048  # KiB, for 2,700 images

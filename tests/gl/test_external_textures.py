@@ -43,10 +43,10 @@ def test_the_same_result_as_of_a_texture(context: Context, session: Session, wid
         picture = upload(context, objects, photograph(width, height, seed=width), alpha=7)
         with external(context, picture) as shared:
             output = session.run(shared)
-            seen = session.input_pixels()
+            pixels = session.input_pixels()
             np.testing.assert_array_equal(output, session.run(picture))
-            np.testing.assert_array_equal(seen, session.input_pixels())
-    assert len(np.unique(seen)) > 2 or width * height < 4, "the picture is not empty"
+            np.testing.assert_array_equal(pixels, session.input_pixels())
+    assert len(np.unique(pixels)) > 2 or width * height < 4, "the picture is not empty"
 
 
 def test_all_kinds_take_turns(context: Context, session: Session) -> None:

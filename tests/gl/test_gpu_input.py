@@ -55,9 +55,9 @@ def inside(session: Session) -> np.ndarray:
 
 def within(session: Session, texture: np.ndarray) -> np.ndarray:
     """Return the image's part of the input texture."""
-    entry = session.bundle.manifest.input
-    view = entry.value.views[0]
-    return texture[view.y : view.y + entry.height, view.x : view.x + entry.width]
+    model_input = session.bundle.manifest.input
+    view = model_input.value.views[0]
+    return texture[view.y : view.y + model_input.height, view.x : view.x + model_input.width]
 
 
 def largest_difference(result: np.ndarray, expected: np.ndarray) -> int:

@@ -15,6 +15,7 @@ import needs
 import parted
 import pytest
 import tiny
+from command_line import run_python
 from conformance_parts import members
 from conformance_zip import zipped
 from pages import ROOT
@@ -153,11 +154,11 @@ print("\\nfinished")
 def test_the_time_for_all_layers_grows_with_the_work() -> None:
     """More programs, longer loops and larger quads have more time, but never hours."""
     small = tiny.tiny_bundle()
-    whole = isolation._seconds_of_all_layers(small)
-    assert 180.0 < whole < 300.0
-    passes = [replace(entry, quads=entry.quads * 1000) for entry in small.manifest.passes]
+    seconds = isolation._seconds_of_all_layers(small)
+    assert 180.0 < seconds < 300.0
+    passes = [replace(draw, quads=draw.quads * 1000) for draw in small.manifest.passes]
     assert (
-        whole
+        seconds
         < isolation._seconds_of_all_layers(replace(small, manifest=replace(small.manifest, passes=tuple(passes))))
         < 3600.0
     )
@@ -203,11 +204,11 @@ import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
         [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    limits, seen = done.stdout.splitlines()
+    limits, outcome = done.stdout.splitlines()
     if ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) < 1:  # landlock_create_ruleset: its version
         pytest.skip("the kernel has no Landlock")
     assert "landlock" in limits.split()
-    assert seen == " ".join(["True"] * 10)
+    assert outcome == " ".join(["True"] * 10)
     assert (home / "secret").exists()
     assert not (tmp_path / "planted").exists()
 
@@ -289,12 +290,11 @@ Context().close()
 """
     full = tmp_path / "full"
     full.write_text("content")
-    command = [sys.executable, "-c", code, str(full)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_python("-c", code, full, folder=ROOT)
     assert done.returncode == 0, done.stderr
-    limits, *seen = done.stdout.split("\n")
+    limits, *outcomes = done.stdout.split("\n")
     assert "seccomp" in limits.split()
-    assert " ".join(filter(None, seen)) == " ".join(["True"] * 22)
+    assert " ".join(filter(None, outcomes)) == " ".join(["True"] * 22)
     assert full.read_text() == "content"
 
 

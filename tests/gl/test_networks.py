@@ -68,7 +68,7 @@ def overlap(bundle: Bundle, node: Node) -> bool:
         for value in (bundle.values[read] for read in dict.fromkeys(node.inputs))
         if not isinstance(value, FixedMap)
     ]
-    return len({region for part in places for region in part}) < sum(map(len, places))
+    return len({region for regions in places for region in regions}) < sum(map(len, places))
 
 
 @pytest.mark.sampled(2)

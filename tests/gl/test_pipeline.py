@@ -119,8 +119,8 @@ def test_other_uses_of_the_session_come_between(session: Session, expected: list
 
 def test_sessions_that_share_a_context_take_turns(context: Context, expected: list[np.ndarray]) -> None:
     with Session(tiny_bundle(), context=context) as session, Session(tiny_bundle("uniform"), context=context) as other:
-        both = [(session.run_async(tiny_picture(seed)), other.run_async(tiny_picture(seed))) for seed in range(3)]
-        for seed, (mine, theirs) in enumerate(both):
+        pairs = [(session.run_async(tiny_picture(seed)), other.run_async(tiny_picture(seed))) for seed in range(3)]
+        for seed, (mine, theirs) in enumerate(pairs):
             np.testing.assert_array_equal(mine.result("spin"), expected[seed])
             np.testing.assert_allclose(theirs.result(), expected[seed], atol=0.05)
 

@@ -59,12 +59,7 @@ def test_shuffle_reorders_views_without_a_draw(context: Context) -> None:
 def test_pooling_a_concatenation_with_the_picture_clears_its_alpha(context: Context) -> None:
     rng = np.random.default_rng(0)
     pooled = Node("pooled", "max_pool", ("both",), {"pool": (2, 2), "strides": (1, 1)})
-    body = [
-        input_node(6),
-        conv_node(rng, "side", ("image",), 3, 8),
-        Node("both", "concat", ("side", "image")),
-        pooled,
-    ]
+    body = [input_node(6), conv_node(rng, "side", ("image",), 3, 8), Node("both", "concat", ("side", "image")), pooled]
     bundle = make_bundle(classifier(rng, body, 11))
     with Session(bundle, context=context, selfcheck=True) as session:
         session.run(rng.integers(0, 256, (6, 6, 3), np.uint8))
@@ -144,6 +139,7 @@ RANGE = {"scales": None, "zeros": None}
 
 
 def gated_network(rng: np.random.Generator, swap: bool = False, *more: Node) -> Graph:
+    """Return a network with a gate for each channel, and a sum."""
     nodes = [
         input_node(6),
         conv_node(rng, "x", ("image",), 3, 10, activation="linear"),
@@ -206,9 +202,9 @@ def everywhere() -> Iterator[object]:
 
     Random piecewise-linear functions follow, in planar layout.
     """
-    for number, text in enumerate(TEXTS):
+    for rotation, text in enumerate(TEXTS):
         for index, position in enumerate(LAYOUTS_AND_WEIGHTS):
-            first = number % len(LAYOUTS_AND_WEIGHTS) == index
+            first = rotation % len(LAYOUTS_AND_WEIGHTS) == index
             yield pytest.param(text, *position, marks=ONE_PLACE if first else pytest.mark.exhaustive)
     for seed in range(8):
         yield pytest.param(random_function(seed), "planar", ("baked", "uniform")[seed % 2], marks=ONE_PLACE)
@@ -238,8 +234,8 @@ def test_activations_after_convolutions_residuals_and_sums_are_exact(
         conv_node(rng, "wide", ("many",), 40, CHANNELS, activation=text),
     ]
     for node in (node for node in body if positive and node.attrs.get("activation") == text):
-        for numbers in node.weights.values():
-            np.abs(numbers, out=numbers)
+        for array in node.weights.values():
+            np.abs(array, out=array)
     bundle = make_bundle(classifier(rng, body, CHANNELS), weights, layout, pictures(rng))
     assert (layout == "planar") == ("convolution_sum" in {node.op for node in bundle.graph.nodes})
     with Session(bundle, context=context, selfcheck=True) as session:
@@ -278,7 +274,7 @@ def test_slopes_of_each_channel_follow_the_weights_in_a_texture(context: Context
         conv_node(rng, "same", ("conv",), CHANNELS, CHANNELS, activation="leaky_relu(-0.5)"),
     ]
     bundle = make_bundle(classifier(rng, body, CHANNELS), "texture", pictures=pictures(rng))
-    draws = {name: sum(entry.layer == name for entry in bundle.manifest.passes) for name in ("conv", "same")}
+    draws = {name: sum(draw.layer == name for draw in bundle.manifest.passes) for name in ("conv", "same")}
     assert draws == {"conv": 1, "same": 1}
 
 
@@ -294,7 +290,7 @@ def test_a_line_costs_the_shader_no_more_than_a_relu(context: Context) -> None:
     for graph in graphs:
         bundle = make_bundle(graph, "uniform")
         (program,) = {draw.program for draw in bundle.manifest.passes if draw.layer == "conv"}
-        (fragment,) = (entry.fragment for entry in bundle.manifest.programs if entry.name == program)
+        (fragment,) = (pair.fragment for pair in bundle.manifest.programs if pair.name == program)
         texts.append(bundle.members[fragment])
     assert texts[0] == texts[1]
     assert worst(context, graphs[0], "conv", [stored_map(rng, (5, 5, 3))]) <= TOLERANCE

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run_python
 from numpy.typing import NDArray
 from parted import parted_bundle
 from PIL import Image
@@ -55,14 +56,7 @@ session.close()
 
 def test_fork_after_use(tmp_path: Path) -> None:
     """A forked copy is refused with a message, and does not affect the original process."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKS, str(write_tiny(tmp_path))],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = run_python("-W", "ignore", "-c", FORKS, write_tiny(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     *errors, status = done.stdout.splitlines()
     assert status == "0"
@@ -118,6 +112,7 @@ def uses(session: Session, picture: NDArray[np.uint8]) -> dict[str, Callable[[],
 
 
 def in_another_thread(work: Callable[[], object]) -> None:
+    """Call a function in another thread, and fail if it raises."""
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -206,13 +201,13 @@ def test_another_session_between_the_steps_of_a_run(parts: str, shared: bool, co
     own: dict[str, Context] = {"context": context} if shared else {}
     with Session(bundle, cache=False, **own) as session, Session(tiny_bundle("baked"), cache=False, **own) as other:
         picture = picture_of(bundle, 1)
-        expected, others = session.run(picture), other.run(PICTURES[2])
+        expected, expected_of_other = session.run(picture), other.run(PICTURES[2])
         session.run(picture_of(bundle, 2))
         other.run(PICTURES[3])
         session.upload(picture)
-        assert np.array_equal(other.run(PICTURES[2]), others)
+        assert np.array_equal(other.run(PICTURES[2]), expected_of_other)
         session.submit()
-        assert np.array_equal(other.run(PICTURES[2]), others)
+        assert np.array_equal(other.run(PICTURES[2]), expected_of_other)
         assert np.array_equal(session.read_back(), expected)
         other.activate()
         assert session.output_values()
@@ -271,8 +266,8 @@ def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
     for index in range(PROCESSES):
         folders.append(tmp_path / f"pictures-{index}")
         folders[-1].mkdir()
-        for number in range(3):
-            Image.fromarray(tiny_picture(number)).save(folders[-1] / f"{number}.png")
+        for child in range(3):
+            Image.fromarray(tiny_picture(child)).save(folders[-1] / f"{child}.png")
     table.write_text("old\n")
     start = "import os, sys; os.getpid = lambda: 1; from glsl_infer.cli import main; sys.exit(main())"
     running = [
@@ -285,26 +280,22 @@ def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
         )
         for folder in folders
     ]
-    seen = set()
+    contents = set()
     while any(process.poll() is None for process in running):
-        seen.add(table.read_bytes())
+        contents.add(table.read_bytes())
         time.sleep(0.01)
     errors_of = [process.communicate()[0] for process in running]
     assert [process.returncode for process in running] == [0] * PROCESSES, errors_of
-    seen.add(table.read_bytes())
+    contents.add(table.read_bytes())
     assert table.read_bytes() != b"old\n"
-    for text in seen - {b"old\n"}:
+    for text in contents - {b"old\n"}:
         rows = [line.split(",")[0] for line in text.decode().splitlines()[1:]]
         (folder,) = {Path(row).parent for row in rows}
         assert rows == [str(folder / f"{index}.png") for index in range(3)]
-    assert {path.suffix for path in cache.iterdir()} == {".passed", ".programs", ".shaders"}
+    assert {path.suffix for path in cache.iterdir()} == {".checked", ".passed", ".programs"}
     left = [path.name for path in (*tmp_path.iterdir(), *cache.iterdir()) if path.name.startswith(TEMPORARY)]
     assert left == []
-    later = subprocess.run(
-        [sys.executable, "-m", "glsl_infer", "classify", str(folders[0] / "0.png"), "--model", str(model)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "GLSL_INFER_CACHE": str(cache)},
-        capture_output=True,
-        text=True,
-        check=True,
+    later = run_python(
+        "-m", "glsl_infer", "classify", folders[0] / "0.png", "--model", model, check=True, GLSL_INFER_CACHE=str(cache)
     )
     assert later.stdout.count("%") == len(tiny_bundle().labels)

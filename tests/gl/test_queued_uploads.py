@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from faulty_driver import FaultyApi
 from layer_check import make_bundle, stored_inputs
-from test_rolled import network
+from test_driver_forms import network
 from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.bundle import Bundle
@@ -40,9 +40,9 @@ class Recording(FaultyApi):
 
     def last_before_uploads(self) -> list[str]:
         """Return the last other call before each upload."""
-        others = [name for name in self.calls if name != UPLOAD]
+        other_calls = [name for name in self.calls if name != UPLOAD]
         counts = np.cumsum([name != UPLOAD for name in self.calls])
-        return [others[count - 1] if count else "" for count, name in zip(counts, self.calls) if name == UPLOAD]
+        return [other_calls[count - 1] if count else "" for count, name in zip(counts, self.calls) if name == UPLOAD]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import onnx
 import pytest
 import tiny
 from bundle_files import members_of, rehashed, zipped
-from command_line import Capture, refused
+from command_line import Capture, refused, run_python
 from parted import parted_bundle
 from PIL import Image
 from several import several_bundle
@@ -46,13 +46,13 @@ def test_report_has_driver_checks_and_model(tmp_path: Path, capsys: Capture) -> 
     report = saved.read(output)
     assert report["driver"]["renderer"] in printed.out
     assert {"python", "memory", "driver"} <= {check["check"] for check in report["checks"]}
-    (entry,) = report["models"]
-    assert entry["selfcheck"]["passed"] is True
-    times = saved.frame_ms(entry)
+    (model_report,) = report["models"]
+    assert model_report["selfcheck"]["passed"] is True
+    times = saved.frame_ms(model_report)
     assert times is not None
     assert 0 < times["p5"] <= times["median"] <= times["p95"]
     assert report["sustained"]["runs"] > 0
-    assert entry["counters"] == {} or any(value is not None for value in entry["counters"].values())
+    assert model_report["counters"] == {} or any(value is not None for value in model_report["counters"].values())
     written = output.with_suffix(".html").read_text("utf-8")
     assert written == page(report)
     assert "a &lt;desk&gt;" in written
@@ -64,9 +64,9 @@ def test_a_model_that_fails_is_in_the_report(tmp_path: Path, capsys: Capture) ->
     broken.write_bytes(b"PK\x03\x04 cut off")
     assert main(["report", str(broken), "-o", str(output), "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
-    (entry,) = report["models"]
-    for part in ("selfcheck", "benchmark", "counters"):
-        assert "not a glsl-infer model" in entry[part]["failed"]
+    (model_report,) = report["models"]
+    for section in ("selfcheck", "benchmark", "counters"):
+        assert "not a glsl-infer model" in model_report[section]["failed"]
     assert "not a glsl-infer model" in output.with_suffix(".html").read_text("utf-8")
 
 
@@ -96,8 +96,7 @@ PathFinder.find_spec = lambda name, *more: None if name.partition(".")[0] == "nu
 
 
 def run_apart(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "glsl_infer", "doctor", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    return run_python("-m", "glsl_infer", "doctor", *arguments, **environment)
 
 
 def test_this_machine_is_right(tmp_path: Path, capsys: Capture) -> None:
@@ -118,7 +117,7 @@ def test_json_has_all_figures_and_names_no_folder(tmp_path: Path, capsys: Captur
     text = capsys.readouterr().out
     answer = json.loads(text)
     assert answer["format"] == "glsl-infer doctor" and answer["passed"] is True
-    checks = {entry["check"]: entry for entry in answer["checks"]}
+    checks = {check["check"]: check for check in answer["checks"]}
     assert checks["memory"]["figures"]["available"] > 0
     assert checks["python"]["figures"]["packages"].keys() >= {"numpy", "PIL", "OpenGL"}
     assert checks["layers"]["figures"]["passed"] is True and checks["layers"]["figures"]["layers"]
@@ -128,7 +127,7 @@ def test_json_has_all_figures_and_names_no_folder(tmp_path: Path, capsys: Captur
 
 def test_a_report_without_layers_needs_no_model(capsys: Capture) -> None:
     assert main(["doctor", "--no-selfcheck", "--json"]) == 0
-    assert "layers" not in {entry["check"] for entry in json.loads(capsys.readouterr().out)["checks"]}
+    assert "layers" not in {check["check"] for check in json.loads(capsys.readouterr().out)["checks"]}
 
 
 def test_models_that_cannot_be_used(tmp_path: Path, capsys: Capture) -> None:
@@ -204,12 +203,12 @@ def test_the_table_names_every_layer_and_with_passes_every_pass(tmp_path: Path, 
 def test_each_layer_is_written_as_an_image_of_its_values(tmp_path: Path, photo: Path, capsys: Capture) -> None:
     path, out = write_tiny(tmp_path), tmp_path / "layers"
     assert main(["inspect", str(path), "--layers", str(photo), "--out", str(out), "--json"]) == 0
-    written = json.loads(capsys.readouterr().out)["pictures"]
-    assert sorted(map(str, out.iterdir())) == written
+    pictures = json.loads(capsys.readouterr().out)["pictures"]
+    assert sorted(map(str, out.iterdir())) == pictures
     bundle = tiny_bundle()
     exact = dict(reference.layers(bundle, tiny_picture(3)))
-    assert len(written) == len(exact)
-    drawn = np.asarray(Image.open(next(path for path in written if path.endswith("-stem.png"))))
+    assert len(pictures) == len(exact)
+    drawn = np.asarray(Image.open(next(path for path in pictures if path.endswith("-stem.png"))))
     factor = drawn.shape[1] // (5 + layer_pictures.GAP + 5)  # 6 channels, two in a row
     first = drawn[::factor, ::factor][:5, :5].astype(int)
     stored = in_steps(exact["stem"], bundle.values["stem"])[..., 0]
@@ -239,9 +238,9 @@ def test_layers_go_to_a_folder_of_the_models_name(
     path = write_tiny(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert main(["inspect", str(path), "--layers", str(photo)]) == 0
-    written = list((tmp_path / f"{path.stem}-layers").iterdir())
-    assert len(written) == len(dict(reference.layers(tiny_bundle(), tiny_picture(3))))
-    assert f"{len(written)} images of layers" in capsys.readouterr().out
+    images = list((tmp_path / f"{path.stem}-layers").iterdir())
+    assert len(images) == len(dict(reference.layers(tiny_bundle(), tiny_picture(3))))
+    assert f"{len(images)} images of layers" in capsys.readouterr().out
 
 
 def test_unusable_output_folders_are_refused(tmp_path: Path, photo: Path, capsys: Capture) -> None:
@@ -296,7 +295,7 @@ def test_the_view_is_an_onnx_file_with_every_layer(name: str) -> None:
     assert data == onnx_view(bundle)
     model = onnx.load_from_string(data)
     onnx.checker.check_model(model, full_check=True)
-    inputs = {entry.name for entry in model.graph.input}
+    inputs = {graph_value.name for graph_value in model.graph.input}
     drawn = {node.name: node for node in model.graph.node}
     for node in bundle.graph.nodes:
         if node.operator.is_input:
@@ -318,7 +317,7 @@ def test_the_view_has_passes_ranges_and_weights() -> None:
     model = onnx.load_from_string(onnx_view(bundle))
     stem = next(node for node in model.graph.node if node.name == "stem")
     attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in stem.attribute}
-    passes = [entry for entry in bundle.manifest.passes if entry.layer == "stem"]
+    passes = [draw for draw in bundle.manifest.passes if draw.layer == "stem"]
     low, high = bundle.values["stem"].range.ends(6)
     assert (attributes["gpu_passes"], attributes["strides"]) == (len(passes), [2, 2])
     assert (attributes["range_low"], attributes["range_high"]) == pytest.approx((low.min(), high.max()))
@@ -329,7 +328,7 @@ def test_the_view_has_passes_ranges_and_weights() -> None:
 def _hostile(folder: Path) -> Path:
     bundle = tiny.tiny_bundle()
     members = {**bundle.members, "manifest.json": json.dumps(manifest_json.to_json(bundle.manifest)).encode()}
-    text = json.dumps(bundle_data.whole(members)).replace('"unit-pw"', json.dumps(HOSTILE))
+    text = json.dumps(bundle_data.combined_data(members)).replace('"unit-pw"', json.dumps(HOSTILE))
     return zipped(folder / "hostile.glslnn", bundle_data.members_from(json.loads(text), members))
 
 

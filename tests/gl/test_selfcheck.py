@@ -149,7 +149,7 @@ def test_the_error_has_the_gl_strings_and_a_remedy(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SelfCheckError) as raised:
         optimized.require()
     message = str(raised.value)
-    for part in (
+    for phrase in (
         optimized.driver["renderer"],
         optimized.driver["version"],
         "layer 'stem'",
@@ -157,15 +157,15 @@ def test_the_error_has_the_gl_strings_and_a_remedy(monkeypatch: pytest.MonkeyPat
         "--context",
         "report it",
     ):
-        assert part in message
+        assert phrase in message
 
 
 def judged(context: Context, wrong: float, softmax: bool) -> dict[str, Any]:
     """Return the verdict for a driver whose output is off by ``wrong`` standard deviations, and another model."""
     rng = np.random.default_rng(0)
     bundle = tiny.tiny_bundle()
-    (entry,), (output,) = bundle.manifest.inputs, bundle.manifest.outputs
-    sample = {entry.name: rng.integers(0, 256, entry.shape, np.uint8)}
+    (model_input,), (output,) = bundle.manifest.inputs, bundle.manifest.outputs
+    sample = {model_input.name: rng.integers(0, 256, model_input.shape, np.uint8)}
     with Session(bundle, context=context) as session:
         drawn = session.run(sample)[output.name]
     drawn = drawn + wrong * drawn.std() * rng.standard_normal(drawn.shape)
@@ -271,9 +271,9 @@ def test_classify_checks_once_and_keeps_the_verdict(
     argv = ["classify", "--model", str(write_tiny(tmp_path)), str(photo)]
     assert main(argv) == 0
     (path,) = records(verdict_cache)
-    written = path.stat().st_mtime_ns
+    modified = path.stat().st_mtime_ns
     assert main(argv) == 0
-    assert records(verdict_cache)[0].stat().st_mtime_ns == written
+    assert records(verdict_cache)[0].stat().st_mtime_ns == modified
 
 
 COMMANDS = {"classify": ["classify", "PHOTO", "--model", "MODEL"], "run": ["run", "MODEL", "PHOTO"]}
@@ -342,7 +342,7 @@ def test_the_command_fails_with_the_layer_and_a_remedy(
     assert report["advice"]
     assert main(["doctor", str(path)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    (problem,) = (number for number, line in enumerate(lines) if line.startswith("problem"))
+    (problem,) = (index for index, line in enumerate(lines) if line.startswith("problem"))
     assert f"tiny: layer '{first}' comes out wrong" in lines[problem]
     assert lines[problem + 1].split() and lines[problem + 1].startswith(" ")
     assert lines[-1].startswith("1 problem")
@@ -426,8 +426,8 @@ def narrow_bundle() -> Bundle:
 
 def test_a_bright_image_is_clipped_and_a_dark_one_is_not(narrow_bundle: Bundle, context: Context) -> None:
     with Session(narrow_bundle, context=context, check_ranges=True) as session:
-        (result, *others) = session.saturation(image(255))
-        assert result.layer == "threshold" and result.high > 0.2 and not result.low and not others
+        (result, *later_layers) = session.saturation(image(255))
+        assert result.layer == "threshold" and result.high > 0.2 and not result.low and not later_layers
         with pytest.warns(UserWarning, match=r"'threshold' \(.* % of its values\).*--images"):
             session.run(image(255))
         with warnings.catch_warnings():

@@ -129,8 +129,8 @@ def error(result: np.ndarray, sharp: np.ndarray) -> float:
 def test_photographs(session: Session, path: Path) -> None:
     sharp = preprocess.load(path, 192)
     small = preprocess.area_average(sharp, 96)
-    numbers = session.run(small)
-    result = images.to_picture(numbers, session.bundle)
+    logits = session.run(small)
+    result = images.to_picture(logits, session.bundle)
     exact = images.to_picture(reference.run(session.bundle, small), session.bundle)
     difference = np.abs(result.astype(int) - exact)
     assert difference.max() <= 2

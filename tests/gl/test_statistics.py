@@ -71,13 +71,16 @@ def test_a_norm_over_more_channels_than_a_row_of_tiles_has(context: Context) -> 
 def test_a_large_map(context: Context, size: int) -> None:
     """A map of 48x48 pixels is averaged in windows first; 49x49 has no windows."""
     rng = np.random.default_rng(0)
-    both = ("mean", "deviation")
+    statistics = ("mean", "deviation")
     body = [
         input_node(size),
         conv_node(rng, "stem", ("image",), 3, 6, activation="linear"),
         pool_node("mean", "stem"),
         Node("deviation", "global_deviation", ("stem",)),
-        *(Node(f"group-{name}", "group_statistics", both, {"groups": 2, "statistic": name}) for name in both),
+        *(
+            Node(f"group-{name}", "group_statistics", statistics, {"groups": 2, "statistic": name})
+            for name in statistics
+        ),
         Node("norm", "map_norm", ("stem", "group-mean", "group-deviation"), {"activation": "relu"}),
     ]
     check(context, classifier(rng, body, 6), size)
@@ -241,7 +244,7 @@ def test_functions_between_narrow_ranges_are_exact(
     monkeypatch.setattr(eight_bits, "LEAST_GROWTH", 1.0)
     rng = np.random.default_rng(0)
     first = conv_node(rng, "first", ("image",), 3, 6, activation="linear")
-    first = replace(first, weights={name: 0.25 * numbers for name, numbers in first.weights.items()})
+    first = replace(first, weights={name: 0.25 * values for name, values in first.weights.items()})
     body = [input_node(32), first, Node("alone", "activation", ("first",), {"function": function})]
     graph = Graph("network", body, [GraphOutput("numbers", ("alone",), purpose="values")])
     bundle = make_bundle(graph, pictures=[rng.integers(0, 256, (32, 32, 3), np.uint8)], precision="16")

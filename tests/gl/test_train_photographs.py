@@ -72,5 +72,5 @@ def test_training_from_folders_writes_a_bundle(
     with Classifier(out, context=context) as classifier:
         assert classifier.labels == ("apple", "leaf", NONE)
         ranked = classifier.classify(tmp_path / "photos" / "leaf" / "2.png", top=3)
-        assert next(entry.label for entry in ranked if entry.label != NONE) == "leaf"
+        assert next(prediction.label for prediction in ranked if prediction.label != NONE) == "leaf"
     assert main(["train", str(tmp_path / "photos"), "-o", str(out), "--start", str(tmp_path / "no.glslnn")]) == 2

@@ -30,6 +30,7 @@ from glsl_infer.runtime.session import Session
 
 
 def network(seed: int) -> Graph:
+    """Return a network with plain, pointwise, grouped and wide convolutions."""
     rng = np.random.default_rng(seed)
     same = (1, 1, 1, 1)
     body = [
@@ -164,7 +165,7 @@ def test_both_halves_are_one_draw(
     )
     bundle, _, _ = build(graph, ["a", "b", "c"], options=options, calibration=pictures)
     assert isinstance(bundle.values["wide"], SixteenBitMap)
-    drawn = [entry for entry in bundle.manifest.passes if entry.layer == "wide"]
+    drawn = [draw for draw in bundle.manifest.passes if draw.layer == "wide"]
     assert len(drawn) == 1, "its halves are not drawn at once"
     assert drawn[0].pixels == 2 * -(-FILTERS // 4) * pictures[0][..., 0].size
     program = next(program for program in bundle.manifest.programs if program.name == drawn[0].program)
@@ -188,7 +189,7 @@ def test_a_program_for_all_slices(bundle: Bundle) -> None:
     before, after = bundle.manifest, merged.manifest
     assert len(after.programs) < len(before.programs)
     assert len(after.passes) == len(before.passes)
-    used = {entry.program for entry in after.passes}
+    used = {draw.program for draw in after.passes}
     assert used == {program.name for program in after.programs}
     for old, new in zip(before.passes, after.passes):
         value = new.uniforms.get(shared_constants.UNIFORM)
@@ -213,6 +214,19 @@ def test_merged_programs_store_the_same_bytes(
         with Session(bundle, context=context, cache=False, selfcheck=True) as session:
             drawn.append([(name, value.tobytes()) for name, value in session.layers(picture)])
         monkeypatch.setattr(shared_constants, "merged", lambda bundle, _: bundle)
+    assert drawn[0] == drawn[1]
+
+
+def test_merged_programs_without_float_textures(
+    context: Context, bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The constants of merged programs remain uniforms if the texture of rows would be too large."""
+    picture = np.random.default_rng(1).integers(0, 256, bundle.manifest.inputs[0].shape, np.uint8)
+    drawn = []
+    for _ in range(2):
+        with Session(bundle, context=context, cache=False) as session:
+            drawn.append(session.run(picture).tobytes())
+        monkeypatch.setattr("glsl_infer.runtime.drivers.llvmpipe.uniform_rows.MOST_BYTES", 0)
     assert drawn[0] == drawn[1]
 
 
@@ -255,7 +269,7 @@ def test_uploaded_weights_are_released_and_read_again(
     monkeypatch.setattr("glsl_infer.runtime.drivers.llvmpipe.drawn.AT_ONCE", 1 << 10)
     path = tmp_path / "a.glslnn"
     bundles.write(streamed_bundle, path)
-    whole = sum(map(len, streamed_bundle.members.values()))
+    total_bytes = sum(map(len, streamed_bundle.members.values()))
     weights = sum(4 * texture.width * texture.height for texture in streamed_bundle.manifest.textures if texture.member)
     assert weights > 2_000, "the weights are in a texture"
     picture = np.random.default_rng(1).integers(0, 256, (4, 4, 3), np.uint8)
@@ -263,7 +277,7 @@ def test_uploaded_weights_are_released_and_read_again(
         assert np.array_equal(session.run(picture), in_memory.run(picture))
         members = session.bundle.members
         assert isinstance(members, Members) and not isinstance(in_memory.bundle.members, Members)
-        assert whole - weights <= members.loaded < whole - 2_000
+        assert total_bytes - weights <= members.loaded < total_bytes - 2_000
         assert session.bundle.members == streamed_bundle.members
         session.selfcheck()
         path.unlink()

@@ -69,8 +69,8 @@ def test_a_map_larger_than_all_textures_is_refused() -> None:
 def test_a_message_stays_short() -> None:
     file = File(0, 17)
     x = file.input(MAP)
-    for part in file.split(x, 1, [1] * 3000)[:1]:
-        file.output(part)
+    for piece in file.split(x, 1, [1] * 3000)[:1]:
+        file.output(piece)
     with pytest.raises(ModelError, match="options that make no sense") as error:
         importer.load(file.model())
     assert len(str(error.value)) < 400

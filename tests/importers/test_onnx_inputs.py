@@ -158,16 +158,16 @@ def test_validation_feeds_both(tmp_path: Path) -> None:
     assert json.loads((tmp_path / ABOUT).read_text("utf-8"))["layers"]
 
 
-def recurrent(file: File, kind: str, *, constant_state: bool = False, both: bool = False) -> Any:
+def recurrent(file: File, kind: str, *, constant_state: bool = False, bidirectional: bool = False) -> Any:
     """Return a layer with all outputs, whose states are inputs, or one of them a constant."""
-    gates, directions = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 1 + both
+    gates, directions = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 1 + bidirectional
     weights = [file.random(directions, gates * 5, 7), file.random(directions, gates * 5, 5),
                file.random(directions, 2 * gates * 5)]  # fmt: skip
     state = (directions, 1, 5)
     states = [file.constant(random(*state)) if constant_state else file.input(state, "h")]
     states += [file.input(state, "c")] if kind == "LSTM" else []
     count = len(states)
-    options = {"direction": "bidirectional"} if both else {}
+    options = {"direction": "bidirectional"} if bidirectional else {}
     inputs, shapes = [file.input((3, 1, 7)), *weights, "", *states], [(3, directions, 1, 5), *[state] * count]
     outputs = file.several(kind, inputs, shapes, hidden_size=5, **options)
     for name in outputs:
@@ -176,9 +176,9 @@ def recurrent(file: File, kind: str, *, constant_state: bool = False, both: bool
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-@pytest.mark.parametrize(("constant_state", "both"), [(False, False), (False, True), (True, False)])
-def test_states_are_inputs_and_outputs(kind: str, constant_state: bool, both: bool) -> None:
-    model = recurrent(File(4), kind, constant_state=constant_state, both=both)
+@pytest.mark.parametrize(("constant_state", "bidirectional"), [(False, False), (False, True), (True, False)])
+def test_states_are_inputs_and_outputs(kind: str, constant_state: bool, bidirectional: bool) -> None:
+    model = recurrent(File(4), kind, constant_state=constant_state, bidirectional=bidirectional)
     shapes = {value.name: [size.dim_value for size in value.type.tensor_type.shape.dim] for value in model.graph.input}
     compared(model, {name: random(*shape, seed=index) for index, (name, shape) in enumerate(shapes.items())})
 

@@ -15,11 +15,11 @@ from glsl_infer.importers.onnx.reader import load
 
 
 def test_a_scale_of_a_tensor_of_seven_axes(tmp_path: Path) -> None:
-    cut, whole = (1, 3, 2, 2, 2, 2, 1, 1), (1, 3, 4, 4)
+    divided, merged = (1, 3, 2, 2, 2, 2, 1, 1), (1, 3, 4, 4)
     constants = {
-        "cut": np.array(cut),
-        "half": np.full((1,) * len(cut), 0.5, np.float32),
-        "whole": np.array(whole),
+        "cut": np.array(divided),
+        "half": np.full((1,) * len(divided), 0.5, np.float32),
+        "whole": np.array(merged),
     }
     nodes = [
         helper.make_node("AveragePool", ["image"], ["pooled"], kernel_shape=(2, 2), strides=(2, 2)),
@@ -29,7 +29,7 @@ def test_a_scale_of_a_tensor_of_seven_axes(tmp_path: Path) -> None:
         helper.make_node("Softmax", ["c"], ["d"], axis=2),
         helper.make_node("Reshape", ["d", "whole"], ["out"]),
     ]
-    shapes = {"image": (1, 3, 8, 8), "out": whole}
+    shapes = {"image": (1, 3, 8, 8), "out": merged}
     ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)] for name, shape in shapes.items()]
     tensors = [numpy_helper.from_array(value, name) for name, value in constants.items()]
     model = helper.make_model(

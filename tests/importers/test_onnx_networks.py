@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run_python
 from onnx_networks import File, agreement, network, onnx
 from PIL import Image
 
@@ -174,9 +175,9 @@ def test_a_picture_without_channels(target: tuple[int, ...]) -> None:
     y = file.op("Reshape", [file.input(("n", 6, 8)), file.constant(target, "int64")], [abs(size) for size in target])
     y = file.op("Flatten", [file.op("Neg", [y], file.shapes[y])], (1, 48))
     file.output(file.op("MatMul", [y, file.random(48, 3)], (1, 3)))
-    (entry,) = importer.load(file.model()).inputs
+    (graph_input,) = importer.load(file.model()).inputs
     assert agreement(file.model()) < 1e-5
-    assert entry.attrs["shape"] == ((1, 6, 8) if len(target) == 3 else (6, 8, 1))
+    assert graph_input.attrs["shape"] == ((1, 6, 8) if len(target) == 3 else (6, 8, 1))
 
 
 def test_io_options_choose_other_outputs() -> None:
@@ -276,9 +277,7 @@ def test_constants_that_are_too_large_are_refused() -> None:
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "glsl_infer", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    return run_python("-m", "glsl_infer", *arguments)
 
 
 def test_export_and_validate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,9 +288,9 @@ def test_export_and_validate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     file.shapes[x] = (1, 3, 24, 20)
     y = file.op("Relu", [file.conv(x, 8, stride=2)], (1, 8, 12, 10))
     y = file.op("Mul", [y, file.op("Sigmoid", [y], (1, 8, 12, 10))], (1, 8, 12, 10))
-    rows = [file.reshape(file.conv(part, 4, 1), (1, 4, -1)) for part in (y, file.conv(y, 8, stride=2))]
-    joined = file.op("Concat", rows, (1, 4, 150), axis=2)
-    parts = file.split(joined, 1, [2, 2])
+    rows = [file.reshape(file.conv(feature_map, 4, 1), (1, 4, -1)) for feature_map in (y, file.conv(y, 8, stride=2))]
+    concatenated = file.op("Concat", rows, (1, 4, 150), axis=2)
+    parts = file.split(concatenated, 1, [2, 2])
     file.output(file.op("Concat", [file.op("Mul", [parts[0], file.random(1, 1, 150)], (1, 2, 150)),
                                    file.op("Sigmoid", [parts[1]], (1, 2, 150))], (1, 4, 150), axis=1))  # fmt: skip
     onnx.save(file.model(), tmp_path / "net.onnx")

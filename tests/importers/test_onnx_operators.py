@@ -39,6 +39,8 @@ def constant(kind: str, shape: Sequence[int], *, first: bool = False, since: int
 
 
 def of_two(kind: str, shape: Sequence[int] = MAP) -> Build:
+    """Return a builder of an operator on two maps, the second broadcast along axes of size 1."""
+
     def build(file: File, x: str) -> str:
         y = file.op("Sigmoid", [file.conv(x, 4)], MAP)
         for axis in (1, 2, 3):
@@ -88,6 +90,8 @@ def pool(kind: str, window: tuple[int, int], opset: int = 17, **attributes: Any)
 
 
 def reduce(kind: str, axes: Sequence[int], opset: int = 17, keep: int = 1) -> Build:
+    """Return a builder of a reduction along axes."""
+
     def build(file: File, x: str) -> str:
         file.opset = opset
         since = 13 if kind == "ReduceSum" else 18
@@ -114,6 +118,8 @@ def with_opset(opset: int, step: Build) -> Build:
 
 
 def resize(size: Sequence[int], opset: int = 17, **attributes: Any) -> Build:
+    """Return a builder of a Resize to a size."""
+
     def build(file: File, x: str) -> str:
         file.opset = opset
         inputs = [x, "", "", file.constant([1, 4, *size], "int64")]
@@ -139,6 +145,8 @@ def normal(kind: str, opset: int, weights: Sequence[Sequence[int]], **attributes
 
 
 def batch_norm(shape: Sequence[int]) -> Build:
+    """Return a builder of a batch normalisation of a tensor of the given shape."""
+
     def build(file: File, x: str) -> str:
         y = file.reshape(x, shape)
         count = shape[1]
@@ -579,8 +587,8 @@ def group_norm(file: File, x: str, back: str) -> str:
     apart = file.op("Reshape", [x, file.constant([0, 2, -1], "int64")], (1, 2, 96))
     ends = [file.constant([1.0, 0.5]), file.constant([0.25, 0.0])]
     normed = file.op("InstanceNormalization", [apart, *ends], (1, 2, 96), epsilon=1e-3)
-    whole = file.op("Reshape", [normed, back], MAP)
-    scaled = file.op("Mul", [whole, file.random(4, 1, 1)], MAP)
+    reshaped = file.op("Reshape", [normed, back], MAP)
+    scaled = file.op("Mul", [reshaped, file.random(4, 1, 1)], MAP)
     return file.op("Relu", [file.op("Add", [scaled, file.random(4, 1, 1)], MAP)], MAP)
 
 
@@ -605,8 +613,8 @@ def test_zeros_next_to_a_map_are_channels_of_zeros() -> None:
     file = File(8)
     x = file.conv(file.input((1, 3, 8, 6)), 5)
     before, after = file.constant(np.zeros((1, 2, 8, 6))), file.constant(np.zeros((1, 3, 8, 6)))
-    joined = file.op("Concat", [before, x, after, x], (1, 15, 8, 6), axis=1)
-    file.output(file.conv(joined, 4))
+    concatenated = file.op("Concat", [before, x, after, x], (1, 15, 8, 6), axis=1)
+    file.output(file.conv(concatenated, 4))
     model = file.model()
     assert agreement(model) <= 2e-5
     graph = importer.imported(model, io_options=importer.IoOptions(fits={"": "none"})).survey.whole()

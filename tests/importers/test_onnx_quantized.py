@@ -104,21 +104,21 @@ def agrees(model: Any, seed: int) -> int:
     )
     ranges, compared = ranges_of(graph), 0
     spans: dict[str, Any] = {}
-    seen = {node.name: node.attrs.get(OBSERVED_RANGE) for node in imported.survey.whole().nodes}
+    observed = {node.name: node.attrs.get(OBSERVED_RANGE) for node in imported.survey.whole().nodes}
     for node in graph.nodes[1:]:
         last = (node.name, *node.attrs.get("fused", ()))[-1]
         output = reference.layer(node, [values[name] for name in node.inputs], stored=True)
         values[node.name] = output
         if last not in names:
             continue
-        span = seen[last] or spans.get(node.inputs[0])  # for operators that only move values
+        span = observed[last] or spans.get(node.inputs[0])  # for operators that only move values
         expected = imported.tensors[last].as_stored(real(tensors[names[last]], span)).reshape(graph.shapes[node.name])
         spans[node.name] = span
         if node.name in ranges:
             step = max(ranges[node.name].scales) / 255.0
             # ONNX Runtime also rounds intermediate results: the convolution before a sum or a function.
-            step += sum(0.5 * (seen[name][1] - seen[name][0]) / 255.0
-                        for name in (node.name, *node.attrs.get("fused", ()))[:-1] if seen.get(name))  # fmt: skip
+            step += sum(0.5 * (observed[name][1] - observed[name][0]) / 255.0
+                        for name in (node.name, *node.attrs.get("fused", ()))[:-1] if observed.get(name))  # fmt: skip
             if node.op == "average_pool" and span is not None:  # up to 1.72 of its steps off an exact mean
                 step += 1.25 * (span[1] - span[0]) / 255.0
             assert np.abs(output - expected).max() <= 1.02 * step, (node.name, node.op, seed)
@@ -129,12 +129,12 @@ def agrees(model: Any, seed: int) -> int:
 
 def tensors_of(model: Any, names: list[str], feeds: dict[str, Any]) -> dict[str, Any]:
     """Return tensors between operators, as ONNX Runtime computes them."""
-    whole = onnx.ModelProto()
-    whole.CopyFrom(model)
+    combined = onnx.ModelProto()
+    combined.CopyFrom(model)
     expected = [name for name in names if name not in feeds]
-    del whole.graph.output[:]
-    whole.graph.output.extend(onnx.ValueInfoProto(name=name) for name in expected)
-    return {**feeds, **dict(zip(expected, run(whole, feeds)))}
+    del combined.graph.output[:]
+    combined.graph.output.extend(onnx.ValueInfoProto(name=name) for name in expected)
+    return {**feeds, **dict(zip(expected, run(combined, feeds)))}
 
 
 def real(stored: np.ndarray, span: tuple[float, float] | None) -> np.ndarray:
@@ -179,8 +179,8 @@ def test_products_of_whole_numbers() -> None:
     x = file.input((1, 4, 6, 6))
     stored, scale, zero = file.several("DynamicQuantizeLinear", [x], [(1, 4, 6, 6), (), ()])
     weights = file.constant(file.rng.integers(-127, 128, (5, 4, 3, 3)), "int8")
-    whole = file.op("ConvInteger", [stored, weights, zero], (1, 5, 4, 4))
-    output = file.op("Cast", [whole], (1, 5, 4, 4), to=TensorProto.FLOAT)
+    integers = file.op("ConvInteger", [stored, weights, zero], (1, 5, 4, 4))
+    output = file.op("Cast", [integers], (1, 5, 4, 4), to=TensorProto.FLOAT)
     factor = file.op("Mul", [scale, file.constant(0.01)], ())
     rows = file.reshape(file.op("Mul", [output, factor], (1, 5, 4, 4)), (1, 80))
     stored, scale, zero = file.several("DynamicQuantizeLinear", [rows], [(1, 80), (), ()])
@@ -255,10 +255,10 @@ def dynamic(kind: str, opset: int) -> tuple[Any, Any]:
     x = file.conv(file.input((1, 4, 9, 8)), 6)
     file.output(file.op("MatMul", [file.reshape(x, (1, 6 * 9 * 8)), file.random(6 * 9 * 8, 5, spread=0.05)], (1, 5)))
     with tempfile.TemporaryDirectory() as folder:
-        plain, written = Path(folder) / "plain.onnx", Path(folder) / "quantized.onnx"
+        plain, quantized = Path(folder) / "plain.onnx", Path(folder) / "quantized.onnx"
         onnx.save(file.model(), plain)
-        quantize_dynamic(plain, written, weight_type=getattr(QuantType, kind))
-        return file.model(), onnx.load(written)
+        quantize_dynamic(plain, quantized, weight_type=getattr(QuantType, kind))
+        return file.model(), onnx.load(quantized)
 
 
 @pytest.mark.parametrize("kind", ["QInt8", "QUInt8"])
@@ -282,8 +282,8 @@ def test_constants_of_quantised_tensors() -> None:
     stored = file.op("MaxPool", [stored], (1, 6, 3, 4), kernel_shape=[2, 2], strides=[2, 2])
     table = file.constant(file.rng.integers(0, 255, (5, 6, 3, 4)), "uint8")
     row = file.op("Gather", [table, file.constant([3], "int64")], (1, 6, 3, 4), axis=0)
-    joined = file.op("Concat", [stored, row], (1, 12, 3, 4), axis=1)
-    file.output(file.op("DequantizeLinear", [joined, *ends], (1, 12, 3, 4)))
+    concatenated = file.op("Concat", [stored, row], (1, 12, 3, 4), axis=1)
+    file.output(file.op("DequantizeLinear", [concatenated, *ends], (1, 12, 3, 4)))
     feeds = {"x": np.random.default_rng(0).uniform(-1.1, 6.4, (1, 6, 5, 7)).astype(np.float32)}
     imported = importer.imported(file.model(), io_options=importer.IoOptions(fits={"": "none"}))
     (expected,) = run(file.model(), feeds)

@@ -75,12 +75,12 @@ def test_a_line_longer_than_a_texture_is_several_rows(shape: tuple[int, ...]) ->
     file.output(file.op("Conv", [first, file.random(4, 4, 3)], (1, 4, 1245)))
     assert agreement(file.model()) <= 2e-5
     graph = graph_of(file)
-    (entry,) = graph.inputs
-    height, width, channels = entry.attrs["shape"]
+    (graph_input,) = graph.inputs
+    height, width, channels = graph_input.attrs["shape"]
     assert height * width == 5000 and max(height, width) <= 2048
     small = optimize(graph)
     on_cpu = cpu_layers(small)
     on_cpu_by_convolution = [node.name in on_cpu for node in small.nodes if node.op == "conv2d"]
     assert on_cpu_by_convolution == [True, False]  # only the reader of the entire line
     values = np.arange(5000 * channels, dtype=np.float32).reshape(1, 5000, channels)
-    assert (in_shape(values, entry.attrs["shape"]).reshape(-1) == values.reshape(-1)).all()
+    assert (in_shape(values, graph_input.attrs["shape"]).reshape(-1) == values.reshape(-1)).all()

@@ -34,9 +34,9 @@ def test_a_picture_without_channels(kind: str) -> None:
     else:
         y = file.op("RESHAPE", [y, file.constant([-1, 48], "i4")], (1, 48))
     graph = close(file.bytes([dense(file, y)]), tolerance=0.02 if kind == "quantised" else 1e-5)
-    (entry,) = graph.inputs
-    assert is_picture(entry) == (kind != "sequence")
-    assert entry.attrs["shape"] == ((1, 6, 8) if kind == "sequence" else (6, 8, 1))
+    (graph_input,) = graph.inputs
+    assert is_picture(graph_input) == (kind != "sequence")
+    assert graph_input.attrs["shape"] == ((1, 6, 8) if kind == "sequence" else (6, 8, 1))
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 5), (2, 5), (2, 1, 1, 5), (1, 2, 1, 1, 5)])
@@ -95,15 +95,15 @@ def sound(length: int) -> bytes:
 
 def test_any_size_and_a_constant() -> None:
     """A resized model equals the file of the same size: its shapes follow from its inputs."""
-    model, whole = parsed(sound(64)), to_graph(parsed(sound(24)))
+    model, fixed = parsed(sound(64)), to_graph(parsed(sound(24)))
     (x, _), (gain, _) = model.inputs
     graph = to_graph(model, io_options=IoOptions(shapes={x: (1, 24)}, constants={gain: (0.5,)}))
     values = np.random.default_rng(0).normal(size=24).astype(np.float32)
-    (entry,) = graph.inputs
-    fields = dict(zip([node.name for node in whole.inputs], (values, np.full(1, 0.5, np.float32))))
-    (name,), (own,) = graph.outputs, whole.outputs
-    outputs = reference.run(graph, {entry.name: values}, mode="float")[name.name]
-    np.testing.assert_allclose(outputs, reference.run(whole, fields, mode="float")[own.name], rtol=1e-5)
+    (graph_input,) = graph.inputs
+    fields = dict(zip([node.name for node in fixed.inputs], (values, np.full(1, 0.5, np.float32))))
+    (name,), (own,) = graph.outputs, fixed.outputs
+    outputs = reference.run(graph, {graph_input.name: values}, mode="float")[name.name]
+    np.testing.assert_allclose(outputs, reference.run(fixed, fields, mode="float")[own.name], rtol=1e-5)
 
 
 def test_a_shape_of_other_axes() -> None:

@@ -67,8 +67,8 @@ def test_norms_of_rows_read_rows() -> None:
         shape = (1, 48, 4)
         y = file.op("RESHAPE", [x, file.constant(shape, "i4")], shape, {"Reshape": {}})
         middle, inverse = pieces.moments(file, y, [2], 1e-3)
-        normed = pieces.two(file, "MUL", pieces.two(file, "SUB", y, middle), inverse)
-        return joined(file, x, pieces.two(file, "ADD", normed, y))
+        normed = pieces.binary(file, "MUL", pieces.binary(file, "SUB", y, middle), inverse)
+        return reshape_to_map(file, x, pieces.binary(file, "ADD", normed, y))
 
     assert operators_behind(rows) == ["reshape", "channel_norm", "add", "reshape"]
 
@@ -89,8 +89,8 @@ def test_similar_operators_are_not_fused() -> None:
     """A hard swish with another slope is not fused: its operators stay."""
 
     def bent(file: File, x: int) -> int:
-        gate = pieces.one(file, "RELU6", pieces.two(file, "ADD", x, 3.0))
-        return pieces.two(file, "MUL", pieces.two(file, "MUL", x, gate), 0.18)
+        gate = pieces.unary(file, "RELU6", pieces.binary(file, "ADD", x, 3.0))
+        return pieces.binary(file, "MUL", pieces.binary(file, "MUL", x, gate), 0.18)
 
     assert "hard_silu" not in operators_behind(bent)
 
@@ -104,7 +104,7 @@ def test_recognition_is_exact() -> None:
     assert norm_like(lambda x: x - x.mean(-1, keepdims=True), (4, 4, 8), [1e-3], EXACT) is None
 
 
-def joined(file: File, x: int, operator: int) -> int:
+def reshape_to_map(file: File, x: int, operator: int) -> int:
     """Add a reshape of 192 values to a map."""
     return file.op("RESHAPE", [operator, file.constant([1, 8, 6, 4], "i4")], (1, 8, 6, 4), {"Reshape": {}})
 
@@ -113,13 +113,13 @@ def attention(file: File, x: int) -> int:
     rows = file.op("RESHAPE", [x, file.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
     scores = file.op("BATCH_MATMUL", [rows, rows], (1, 48, 48), {"BatchMatMul": {"adjY": True}})
     weights = file.op("SOFTMAX", [scores], (1, 48, 48), {"Softmax": {"beta": 0.5}})
-    return joined(file, x, file.op("BATCH_MATMUL", [weights, rows], (1, 48, 4), {"BatchMatMul": {}}))
+    return reshape_to_map(file, x, file.op("BATCH_MATMUL", [weights, rows], (1, 48, 4), {"BatchMatMul": {}}))
 
 
 def by_a_matrix(file: File, x: int) -> int:
     heads = file.op("RESHAPE", [x, file.constant([1, 2, 4, 6, 4], "i4")], (1, 2, 4, 6, 4), {"Reshape": {}})
     made_of = file.op("BATCH_MATMUL", [heads, file.random(4, 4)], (1, 2, 4, 6, 4), {"BatchMatMul": {"adjY": True}})
-    return joined(file, x, made_of)
+    return reshape_to_map(file, x, made_of)
 
 
 def of_a_matrix(file: File, x: int) -> int:
@@ -136,27 +136,27 @@ def class_token(file: File, x: int) -> int:
     """Add a constant row and a row of zeros before the network's rows, and constants after them."""
     rows = file.op("RESHAPE", [x, file.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
     ends = [file.constant([0, channel, 0], "i4") for channel in (0, 1)]
-    part = file.op("SLICE", [rows, ends[0], file.constant([1, 1, 4], "i4")], (1, 1, 4))
-    zeros = file.op("ZEROS_LIKE", [part], (1, 1, 4))
-    joined = [file.random(1, 1, 4), zeros, rows, part, file.random(1, 2, 4)]
-    return file.op("CONCATENATION", joined, (1, 53, 4), {"Concatenation": {"axis": 1}})
+    token = file.op("SLICE", [rows, ends[0], file.constant([1, 1, 4], "i4")], (1, 1, 4))
+    zeros = file.op("ZEROS_LIKE", [token], (1, 1, 4))
+    tokens = [file.random(1, 1, 4), zeros, rows, token, file.random(1, 2, 4)]
+    return file.op("CONCATENATION", tokens, (1, 53, 4), {"Concatenation": {"axis": 1}})
 
 
 def heads(kind: str) -> Build:
     """Return a builder of queries, keys and values of two heads, with the batch temporarily in the second axis."""
 
     def build(file: File, x: int) -> int:
-        wide, moved = (1, 16, 3, 2, 2), (3, 1, 2, 16, 2)
+        wide, order = (1, 16, 3, 2, 2), (3, 1, 2, 16, 2)
         five = file.op("RESHAPE", [x, file.constant(wide, "i4")], wide, {"Reshape": {}})
-        turned = file.op("TRANSPOSE", [five, file.constant([2, 0, 3, 1, 4], "i4")], moved, version=4)
+        turned = file.op("TRANSPOSE", [five, file.constant([2, 0, 3, 1, 4], "i4")], order, version=4)
         parts = [file.tensor((1, 2, 16, 2)) for _ in range(3)]
         if kind == "UNPACK":
             file.several(kind, [turned], parts, {"Unpack": {"num": 3, "axis": 0}})
         else:
-            for index, part in enumerate(parts):
+            for index, projection in enumerate(parts):
                 ends = [[index, 0, 0, 0, 0], [index + 1, 1, 2, 16, 2], [1] * 5]
                 options = {"StridedSlice": {"shrinkAxisMask": 1}}
-                file.several(kind, [turned, *(file.constant(each, "i4") for each in ends)], [part], options)
+                file.several(kind, [turned, *(file.constant(each, "i4") for each in ends)], [projection], options)
         keys = file.op("BATCH_MATMUL", parts[:2], (1, 2, 16, 16), {"BatchMatMul": {"adjY": True}})
         return file.op("BATCH_MATMUL", [keys, parts[2]], (1, 2, 16, 2), {"BatchMatMul": {}})
 
@@ -166,7 +166,9 @@ def heads(kind: str) -> Build:
 def as_shapes_say(file: File, x: int) -> int:
     """Add a constant repeated to a shape computed from another shape and the empty shape of a scalar."""
     shape = file.op("BROADCAST_ARGS", [file.constant([1, 8, 6, 4], "i4"), file.constant([], "i4")], (4,), type_="INT32")
-    return pieces.two(file, "ADD", x, file.op("BROADCAST_TO", [file.constant([0.5]), shape], (1, 8, 6, 4), version=2))
+    return pieces.binary(
+        file, "ADD", x, file.op("BROADCAST_TO", [file.constant([0.5]), shape], (1, 8, 6, 4), version=2)
+    )
 
 
 def packed(file: File, x: int) -> int:
@@ -177,8 +179,8 @@ def packed(file: File, x: int) -> int:
 
 
 def channels_first(file: File, x: int) -> int:
-    moved = file.op("TRANSPOSE", [x, file.constant([0, 3, 1, 2], "i4")], (1, 4, 8, 6))
-    return file.op("SOFTMAX", [moved], (1, 4, 8, 6), {"Softmax": {"beta": 1.0}})
+    transposed = file.op("TRANSPOSE", [x, file.constant([0, 3, 1, 2], "i4")], (1, 4, 8, 6))
+    return file.op("SOFTMAX", [transposed], (1, 4, 8, 6), {"Softmax": {"beta": 1.0}})
 
 
 def largest(file: File, x: int) -> int:
@@ -197,7 +199,7 @@ def as_float(file: File, x: int) -> int:
 
 def compared(kind: str) -> Build:
     def build(file: File, x: int) -> int:
-        name = "".join(part.title() for part in kind.split("_"))
+        name = "".join(word.title() for word in kind.split("_"))
         return as_float(file, file.op(kind, [x, file.conv(x, 4)], (1, 8, 6, 4), {name: {}}, type_="BOOL"))
 
     return build
@@ -208,7 +210,7 @@ def logical(kind: str) -> Build:
         high = file.op("GREATER", [x, file.constant(0.2)], (1, 8, 6, 4), {"Greater": {}}, type_="BOOL")
         low = file.op("LESS", [x, file.constant(0.5)], (1, 8, 6, 4), {"Less": {}}, type_="BOOL")
         inputs = [high] if kind.endswith("NOT") else [high, low]
-        name = "".join(part.title() for part in kind.split("_"))
+        name = "".join(word.title() for word in kind.split("_"))
         return as_float(file, file.op(kind, inputs, (1, 8, 6, 4), {name: {}}, type_="BOOL"))
 
     return build
@@ -217,7 +219,7 @@ def logical(kind: str) -> Build:
 def function(kind: str) -> Build:
     """Return a builder of a function of non-integer values."""
     options = {"SIGN": {"Sign": {}}}.get(kind)
-    return lambda file, x: file.op(kind, [pieces.two(file, "MUL", x, 3.013)], (1, 8, 6, 4), options)
+    return lambda file, x: file.op(kind, [pieces.binary(file, "MUL", x, 3.013)], (1, 8, 6, 4), options)
 
 
 def chosen(kind: str) -> Build:
@@ -261,17 +263,17 @@ def points_taken(file: File, x: int) -> int:
     best, flat = best_pixels(file, x)
     columns = file.constant([[0], [1], [2], [3]], "i4")
     upright = file.op("RESHAPE", [best, file.constant([4, 1], "i4")], (4, 1), {"Reshape": {}}, type_="INT32")
-    both = file.op("CONCATENATION", [upright, upright], (4, 2), {"Concatenation": {"axis": 1}}, type_="INT32")
-    least = file.op("MINIMUM", [both, file.constant([[47, 3]], "i4")], (4, 2), {"MaximumMinimum": {}}, type_="INT32")
+    doubled = file.op("CONCATENATION", [upright, upright], (4, 2), {"Concatenation": {"axis": 1}}, type_="INT32")
+    least = file.op("MINIMUM", [doubled, file.constant([[47, 3]], "i4")], (4, 2), {"MaximumMinimum": {}}, type_="INT32")
     assert columns
     return file.op("GATHER_ND", [flat, least], (4,), {"GatherNd": {}})
 
 
-def written(file: File, x: int) -> int:
+def scattered_pixels(file: File, x: int) -> int:
     """Add pixels, two of them at the same index, to zeros."""
     _, flat = best_pixels(file, x)
-    part = file.op("SLICE", [flat, file.constant([0, 0], "i4"), file.constant([3, 4], "i4")], (3, 4))
-    operands = [file.constant([[4], [0], [4]], "i4"), part, file.constant([6, 4], "i4")]
+    slice_ = file.op("SLICE", [flat, file.constant([0, 0], "i4"), file.constant([3, 4], "i4")], (3, 4))
+    operands = [file.constant([[4], [0], [4]], "i4"), slice_, file.constant([6, 4], "i4")]
     return file.op("SCATTER_ND", operands, (6, 4), {"ScatterNd": {}})
 
 
@@ -281,7 +283,7 @@ def hot(file: File, x: int) -> int:
     return file.op("ONE_HOT", [best, *operands], (4, 48), {"OneHot": {"axis": -1}})
 
 
-def moved(kind: str, constant: list, shape: tuple[int, ...]) -> Build:
+def padded_pixels(kind: str, constant: list, shape: tuple[int, ...]) -> Build:
     """Return a builder of a padded, mirrored or repeated list of pixels."""
 
     def build(file: File, x: int) -> int:
@@ -307,7 +309,7 @@ def suppressed(kind: str) -> Build:
 
     def build(file: File, x: int) -> int:
         _, flat = best_pixels(file, x)
-        corner = pieces.one(file, "LOGISTIC", flat)
+        corner = pieces.unary(file, "LOGISTIC", flat)
         boxes = file.op(
             "ADD", [corner, file.constant(np.arange(48)[:, None] * 10 + [0, 0, 3, 3])], (48, 4), {"Add": {}}
         )
@@ -354,13 +356,13 @@ ON_CPU: dict[str, list[Build]] = {
     "CUMSUM": [summed],
     "GATHER": [rows_taken],
     "GATHER_ND": [points_taken],
-    "MIRROR_PAD": [moved("MIRROR_PAD", PADDED, (1, 1, 15, 4, 6))],
+    "MIRROR_PAD": [padded_pixels("MIRROR_PAD", PADDED, (1, 1, 15, 4, 6))],
     "ONE_HOT": [hot],
-    "SCATTER_ND": [written],
-    "PAD": [moved("PAD", PADDED, (1, 1, 15, 4, 6))],
-    "REVERSE_V2": [moved("REVERSE_V2", [2], (1, 1, 12, 4, 4))],
+    "SCATTER_ND": [scattered_pixels],
+    "PAD": [padded_pixels("PAD", PADDED, (1, 1, 15, 4, 6))],
+    "REVERSE_V2": [padded_pixels("REVERSE_V2", [2], (1, 1, 12, 4, 4))],
     "STRIDED_SLICE": [every_second],
-    "TILE": [moved("TILE", [1, 2, 1, 3, 1], (1, 2, 12, 12, 4))],
+    "TILE": [padded_pixels("TILE", [1, 2, 1, 3, 1], (1, 2, 12, 12, 4))],
     "ARG_MIN": [first_of_least],
     "BATCH_MATMUL": [attention, by_a_matrix, of_a_matrix],
     "BROADCAST_ARGS": [as_shapes_say],
@@ -421,16 +423,16 @@ def test_detections_of_an_ssd(regular: bool) -> None:
 
 def test_detections_without_shapes_and_without_options() -> None:
     """Converters often omit the shapes of a custom operator's outputs."""
-    whole = parsed(detector(False))
+    complete = parsed(detector(False))
     tensors = [
-        replace(tensor, shape=()) if index in whole.operators[-1].outputs else tensor
-        for index, tensor in enumerate(whole.tensors)
+        replace(tensor, shape=()) if index in complete.operators[-1].outputs else tensor
+        for index, tensor in enumerate(complete.tensors)
     ]
-    graph = to_graph(replace(whole, tensors=tuple(tensors)))
+    graph = to_graph(replace(complete, tensors=tuple(tensors)))
     assert [graph.shapes[output.layers[0]] for output in graph.outputs] == [(1, 6, 4), (6,), (6,), (1,)]
-    broken = replace(whole.operators[-1], custom_options=b"")
+    broken = replace(complete.operators[-1], custom_options=b"")
     with pytest.raises(ModelError, match="TFLite_Detection_PostProcess: options that cannot be read"):
-        to_graph(replace(whole, operators=(*whole.operators[:-1], broken)))
+        to_graph(replace(complete, operators=(*complete.operators[:-1], broken)))
 
 
 def test_custom_operators_are_named_all_and_taken_by_a_function(monkeypatch: pytest.MonkeyPatch) -> None:

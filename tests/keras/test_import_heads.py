@@ -158,16 +158,16 @@ def model() -> keras.Model:
     """Return a model with every kind of input and of output tail."""
     keras.utils.clear_session()
     picture = keras.Input((12, 16, 1), name="picture")
-    numbers, heat = keras.Input((6,), name="numbers"), keras.Input((6, 8, 5), name="heat")
+    features, heat = keras.Input((6,), name="numbers"), keras.Input((6, 8, 5), name="heat")
     x = L.Conv2D(8, 3, strides=2, padding="same", activation="sigmoid")(picture)
     x = L.Conv2D(8, 3, padding="same", activation="relu6")(L.Concatenate()([x, heat]))
     coarse, dense = L.Conv2D(12, 3, strides=2, padding="same")(x), L.Conv2D(6, 1)(x)
     rows = L.Activation("sigmoid")(L.Concatenate(axis=1)([L.Reshape((-1, 6))(coarse), L.Reshape((-1, 6))(dense)]))
     mask = keras.ops.argmax(L.Conv2D(4, 1, activation="softmax")(x), axis=-1)
     vector = L.Concatenate()(
-        [L.GlobalAveragePooling2D()(x), L.Normalization(mean=[1.0] * 6, variance=[2.0] * 6)(numbers)]
+        [L.GlobalAveragePooling2D()(x), L.Normalization(mean=[1.0] * 6, variance=[2.0] * 6)(features)]
     )
-    vector = L.Add()([L.Dense(9, activation="relu")(vector), L.Dense(9)(numbers)])
+    vector = L.Add()([L.Dense(9, activation="relu")(vector), L.Dense(9)(features)])
     outputs = {
         "rows": rows,
         "mask": mask,
@@ -175,7 +175,7 @@ def model() -> keras.Model:
         "embedding": L.UnitNormalization()(L.Dense(5)(vector)),
         "tags": L.Dense(4, activation="sigmoid")(vector),
     }
-    return randomise(keras.Model([picture, numbers, heat], outputs), 0, 0.3)
+    return randomise(keras.Model([picture, features, heat], outputs), 0, 0.3)
 
 
 def sample(seed: int) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def test_every_kind_of_input_and_ending() -> None:
     bundle, _, _ = build(graph, ["a", "b", "c"], calibration=[sample(seed) for seed in range(2, 5)])
     purposes = {output.name: output.purpose for output in bundle.manifest.outputs}
     assert purposes == {"rows": "values", "mask": "mask", "classes": "classes", "embedding": "values", "tags": "values"}
-    assert [(entry.name, entry.kind, entry.fit) for entry in bundle.manifest.inputs] == [
+    assert [(model_input.name, model_input.kind, model_input.fit) for model_input in bundle.manifest.inputs] == [
         ("picture", "picture", CENTER_CROP),
         ("numbers", "numbers", None),
         ("heat", "numbers", None),
@@ -254,10 +254,10 @@ def test_ranges_of_numbers_are_declared_or_learnt() -> None:
     ],
 )
 def test_options_that_do_not_fit_the_model_are_refused(io_options: IoOptions, message: str) -> None:
-    picture, numbers = keras.Input((8, 8, 3), name="picture"), keras.Input((3,), name="numbers")
-    joined = L.Concatenate()([L.GlobalAveragePooling2D()(picture), numbers])
+    picture, vector = keras.Input((8, 8, 3), name="picture"), keras.Input((3,), name="numbers")
+    concatenated = L.Concatenate()([L.GlobalAveragePooling2D()(picture), vector])
     with pytest.raises(InputError, match=message):
-        to_graph(keras.Model([picture, numbers], L.Dense(2, name="y")(joined)), io_options=io_options)
+        to_graph(keras.Model([picture, vector], L.Dense(2, name="y")(concatenated)), io_options=io_options)
 
 
 def test_a_single_vector_that_ends_in_a_sigmoid_is_for_tags() -> None:
@@ -271,7 +271,7 @@ def test_a_single_vector_that_ends_in_a_sigmoid_is_for_tags() -> None:
 def test_rows_that_end_differently_are_the_cpus() -> None:
     x = keras.Input((8, 8, 3))
     coarse, dense = (L.Reshape((-1, 4))(L.Conv2D(4, size, activation="sigmoid")(x)) for size in (1, 3))
-    joined = L.Concatenate(axis=1, name="both")([L.Activation("softmax")(coarse), dense])
-    graph = to_graph(keras.Model(x, joined))
+    rows = L.Concatenate(axis=1, name="both")([L.Activation("softmax")(coarse), dense])
+    graph = to_graph(keras.Model(x, rows))
     (output,) = graph.outputs
     assert output.layers == ("both",) and not output.steps and graph.by_name["both"].op == "tensor_concat"

@@ -224,8 +224,8 @@ def test_pooling_as_an_operation(operation) -> None:
 def test_concatenation(channels, op, join) -> None:
     x = keras.Input((5, 5, 3))
     parts = [L.Conv2D(count, 3)(x) for count in channels]
-    joined = join(parts, axis=-1) if join is keras.ops.concatenate else join(parts)
-    graph = check(x, joined)
+    concatenated = join(parts, axis=-1) if join is keras.ops.concatenate else join(parts)
+    graph = check(x, concatenated)
     assert graph.by_name[graph.output].op == op
 
 
@@ -317,9 +317,9 @@ def imported(make: Callable[[Any], Any]) -> tuple[keras.Model, Graph]:
 @pytest.mark.parametrize("kind", GREY)
 def test_a_grey_picture_without_channels(kind: str) -> None:
     model, graph = imported(GREY[kind])
-    (entry,) = graph.inputs
-    assert is_picture(entry)
-    assert entry.attrs["shape"] == (10, 8, 1)
+    (graph_input,) = graph.inputs
+    assert is_picture(graph_input)
+    assert graph_input.attrs["shape"] == (10, 8, 1)
     picture = np.random.default_rng(2).integers(0, 256, (10, 8, 1), np.uint8)
     high = 255.0 if kind in ("rescaled", "reshape") else 1.0
     expected = np.asarray(model(picture[None, ..., 0] / np.float32(255.0 / high)))[0]
@@ -331,7 +331,7 @@ def test_a_grey_picture_without_channels(kind: str) -> None:
 @pytest.mark.parametrize("kind", SEQUENCES)
 def test_a_sequence(kind: str) -> None:
     model, graph = imported(SEQUENCES[kind])
-    (entry,) = graph.inputs
-    assert not is_picture(entry)
-    numbers = np.random.default_rng(2).normal(size=(1, 10, 8)).astype(np.float32)
-    close(reference.run(graph, numbers, mode="float"), np.asarray(model(numbers))[0], 1e-5)
+    (graph_input,) = graph.inputs
+    assert not is_picture(graph_input)
+    sequence = np.random.default_rng(2).normal(size=(1, 10, 8)).astype(np.float32)
+    close(reference.run(graph, sequence, mode="float"), np.asarray(model(sequence))[0], 1e-5)

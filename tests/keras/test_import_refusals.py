@@ -55,14 +55,8 @@ class Add(L.Add):
 @pytest.mark.parametrize(
     "outputs, message",
     [
-        (
-            lambda: L.Resizing(4, 3, "area", name="r")(X),
-            "layer 'r': interpolation='area'; use one of: nearest",
-        ),
-        (
-            lambda: L.Conv2D(4, 3, activation="sparsemax", name="c")(X),
-            "layer 'c': activation 'sparsemax'.*use one of",
-        ),
+        (lambda: L.Resizing(4, 3, "area", name="r")(X), "layer 'r': interpolation='area'; use one of: nearest"),
+        (lambda: L.Conv2D(4, 3, activation="sparsemax", name="c")(X), "layer 'c': activation 'sparsemax'.*use one of"),
         (lambda: L.Activation("glu", name="a")(X), "layer 'a': activation 'glu' cannot be exported"),
         (
             lambda: L.ReLU(1.0, threshold=2.0, name="r")(X),
@@ -164,7 +158,7 @@ def test_quantised_weights() -> None:
         (
             lambda x: L.Conv2D(4, 2, activation="sigmoid")(L.Reshape((2, 2, 1), name="r")(L.Dense(4)(pooled(x)))),
             "layer 'r': the values of 'linear' have no fixed range",
-        ),
+        )
     ],
 )
 def test_layers_that_no_step_of_the_optimiser_removes_are_refused_by_name(body, message: str) -> None:
@@ -220,12 +214,12 @@ def layer_of(config: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def with_config(source: Path, target: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    def both(members: dict[str, bytes]) -> None:
+    def change_both(members: dict[str, bytes]) -> None:
         config = json.loads(members["config.json"])
         change(config)
         members["config.json"] = json.dumps(config).encode()
 
-    return rewritten(source, target, both)
+    return rewritten(source, target, change_both)
 
 
 def memory() -> int:
@@ -261,9 +255,9 @@ NAMES = {
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_forbidden_names_in_a_config_are_refused(sound: Path, tmp_path: Path, kind: str) -> None:
-    entry, expected = NAMES[kind]
+    change, expected = NAMES[kind]
     path = with_config(
-        sound, tmp_path / "x.keras", lambda config: layer_of(config, "stem")["config"].update(activation=entry)
+        sound, tmp_path / "x.keras", lambda config: layer_of(config, "stem")["config"].update(activation=change)
     )
     with pytest.raises(ModelError, match=expected):
         load(path)

@@ -63,7 +63,7 @@ def changed(name: str, folder: Path, change: Callable[[dict[str, Any]], object])
 
 
 def layer(config: dict[str, Any], kind: str) -> dict[str, Any]:
-    return next(entry for entry in config["config"]["layers"] if entry["class_name"] == kind)
+    return next(saved_layer for saved_layer in config["config"]["layers"] if saved_layer["class_name"] == kind)
 
 
 def test_an_option_without_a_counterpart_is_named_with_the_conversion(tmp_path: Path) -> None:
@@ -224,8 +224,8 @@ def test_functions_of_tensorflow(name: str) -> None:
 
     assert is_known(name)
     function = tf
-    for part in name.split("."):
-        function = getattr(function, part)
+    for attribute in name.split("."):
+        function = getattr(function, attribute)
     arguments = [tf.constant(value) if isinstance(value, np.ndarray) else value for value in CALLS[name]]
     named = arguments.pop() if isinstance(arguments[-1], dict) else {}
     expected = keras.tree.flatten(function(*arguments, **named))

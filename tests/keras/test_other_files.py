@@ -202,12 +202,12 @@ def tfjs_of(name: str, folder: Path, *, quantized: bool = False) -> Path:
             group = root["model_weights"][layer]
             for weight in group.attrs["weight_names"]:
                 values = np.asarray(group[weight], np.float32)
-                entry: dict[str, Any] = {"name": weight.removesuffix(":0"), "shape": list(values.shape)}
+                record: dict[str, Any] = {"name": weight.removesuffix(":0"), "shape": list(values.shape)}
                 if quantized:
                     low, step = float(values.min()), float(np.ptp(values)) / 65535 or 1.0
-                    entry["quantization"] = {"dtype": "uint16", "min": low, "scale": step, "original_dtype": "float32"}
+                    record["quantization"] = {"dtype": "uint16", "min": low, "scale": step, "original_dtype": "float32"}
                     values = np.rint((values - low) / step).astype("<u2")
-                entries.append({**entry, "dtype": "float32"})
+                entries.append({**record, "dtype": "float32"})
                 data += values.tobytes()
     half = len(data) // 2
     (folder / "a.bin").write_bytes(data[:half])

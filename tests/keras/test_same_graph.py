@@ -156,22 +156,22 @@ def graphs(make: Network, seed: int = 3) -> dict[str, Graph]:
 def described(graph: Graph) -> list[tuple[Any, ...]]:
     """Return the nodes of an optimised graph from its outputs back, without names, with the processor of each."""
     on_cpu = {name for part in place(graph) if part.on_cpu for name in part.nodes}
-    numbers: dict[str, int] = {}
+    counts: dict[str, int] = {}
 
     def visit(name: str) -> None:
-        if name not in numbers:
+        if name not in counts:
             for read in graph.by_name[name].inputs:
                 visit(read)
-            numbers[name] = len(numbers)
+            counts[name] = len(counts)
 
     for name in graph.output_layers:
         visit(name)
     results = []
-    for name in numbers:
+    for name in counts:
         node = graph.by_name[name]
         attrs = {key: plain(value) for key, value in node.attrs.items() if key not in ("fused", NORMAL, OBSERVED_RANGE)}
-        results.append((node.op, attrs, tuple(numbers[read] for read in node.inputs), name in on_cpu))
-    ends = tuple((output.steps, tuple(numbers[name] for name in output.layers)) for output in graph.outputs)
+        results.append((node.op, attrs, tuple(counts[read] for read in node.inputs), name in on_cpu))
+    ends = tuple((output.steps, tuple(counts[name] for name in output.layers)) for output in graph.outputs)
     return [*results, ends]
 
 
@@ -182,6 +182,7 @@ def plain(value: Any) -> Any:
 
 
 def weights(graph: Graph) -> list[np.ndarray]:
+    """Return the weights of a graph, those of an input before those of its reader."""
     order: list[str] = []
 
     def visit(name: str) -> None:

@@ -165,7 +165,7 @@ def test_the_command_knows_the_same_networks() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["srcnn", "vdsr", "srgan", "dped"])
 def test_signals_live_and_weights_are_the_same_each_time(name: str) -> None:
-    (network,) = (entry for entry in AIBENCH if entry.name == name)
+    (network,) = (candidate for candidate in AIBENCH if candidate.name == name)
     height, width = SMALL[name]
     first, second = build_network(network, height, width), build_network(network, height, width)
     pictures = batch(network, height, width, first.input_shape[-1])

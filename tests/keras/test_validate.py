@@ -92,7 +92,7 @@ def test_a_wrong_layer_is_named_and_the_exit_code_is_1(folder: Path) -> None:
     layer = "b1-stage1-pw"
     passes = network.manifest.passes
     (program, *_) = (program for program in network.manifest.programs
-                     if any(entry.program == program.name and entry.layer == layer for entry in passes))  # fmt: skip
+                     if any(draw.program == program.name and draw.layer == layer for draw in passes))  # fmt: skip
     text = members[program.fragment].decode()
     assert "gl_FragColor" in text
     members[program.fragment] = (
@@ -175,15 +175,15 @@ def test_only_tensors_that_keras_has_are_compared() -> None:
 def test_several_inputs_and_outputs(tmp_path: Path) -> None:
     """.npz files with an array for each input are used to export, calibrate and compare each output by name."""
     keras.utils.set_random_seed(6)
-    picture, numbers = keras.Input((24, 32, 1), name="picture"), keras.Input((5,), name="numbers")
+    picture, vector = keras.Input((24, 32, 1), name="picture"), keras.Input((5,), name="numbers")
     x = keras.layers.Conv2D(8, 3, strides=2, activation="relu")(picture)
-    joined = keras.layers.Concatenate()([keras.layers.GlobalAveragePooling2D()(x), numbers])
+    concatenated = keras.layers.Concatenate()([keras.layers.GlobalAveragePooling2D()(x), vector])
     outputs = {
-        "kind": keras.layers.Dense(3, activation="softmax")(joined),
+        "kind": keras.layers.Dense(3, activation="softmax")(concatenated),
         "mask": keras.ops.argmax(keras.layers.Conv2D(3, 1)(x), axis=-1),
         "rows": keras.layers.Activation("sigmoid")(keras.layers.Reshape((-1, 2))(keras.layers.Conv2D(4, 1)(x))),
     }
-    keras.Model([picture, numbers], outputs).save(tmp_path / "model.keras")
+    keras.Model([picture, vector], outputs).save(tmp_path / "model.keras")
     rng = np.random.default_rng(0)
     (tmp_path / "samples").mkdir()
     for index in range(3):

@@ -59,8 +59,10 @@ def shared_towers() -> keras.Model:
         ],
         name="tower",
     )
-    both = layers.Concatenate()([tower(left), tower(right)])
-    return keras.Model([left, right], layers.Dense(1, activation="sigmoid")(layers.Dense(8, activation="relu")(both)))
+    concatenated = layers.Concatenate()([tower(left), tower(right)])
+    return keras.Model(
+        [left, right], layers.Dense(1, activation="sigmoid")(layers.Dense(8, activation="relu")(concatenated))
+    )
 
 
 def siamese_embedding() -> keras.Model:
@@ -77,10 +79,10 @@ def siamese_embedding() -> keras.Model:
 def two_inputs() -> keras.Model:
     """A picture and five numbers decide together."""
     photo = keras.Input((24, 24, 3), name="photo")
-    numbers = keras.Input((5,), name="numbers")
+    vector = keras.Input((5,), name="numbers")
     x = layers.Conv2D(8, 3, activation="relu")(photo)
     x = layers.GlobalAveragePooling2D()(x)
-    y = layers.Dense(8, activation="relu")(numbers)
+    y = layers.Dense(8, activation="relu")(vector)
     x = layers.concatenate([x, y])
     x = layers.Dense(12, activation="relu")(x)
-    return keras.Model([photo, numbers], layers.Dense(3, activation="softmax")(x))
+    return keras.Model([photo, vector], layers.Dense(3, activation="softmax")(x))

@@ -12,13 +12,7 @@ from training.recipe_augmentation import Augmentation
 from training.variation import PicturesOnDevice
 
 NO_VARIATION = Augmentation(
-    flip=0.0,
-    rotation=0.0,
-    scale=(1.0, 1.0),
-    translation=0.0,
-    saturation=0.0,
-    brightness=0.0,
-    contrast=0.0,
+    flip=0.0, rotation=0.0, scale=(1.0, 1.0), translation=0.0, saturation=0.0, brightness=0.0, contrast=0.0
 )
 """No variation. A test adds its own with ``dataclasses.replace``."""
 
@@ -30,8 +24,8 @@ def pictures(count: int, side: int, seed: int = 0) -> np.ndarray:
 
 def apply(pixels: np.ndarray, draws: augmentation.Draws, size: int) -> np.ndarray:
     """Return the varied images, float32 (n, size, size, 3)."""
-    numbers = {name: ops.convert_to_tensor(values) for name, values in augmentation.packed(draws).items()}
-    return np.asarray(ops.convert_to_numpy(PicturesOnDevice(pixels)(numbers, size=size)))
+    tensors = {name: ops.convert_to_tensor(values) for name, values in augmentation.packed(draws).items()}
+    return np.asarray(ops.convert_to_numpy(PicturesOnDevice(pixels)(tensors, size=size)))
 
 
 def plain(count: int, **changed: Any) -> augmentation.Draws:

@@ -23,6 +23,10 @@ def image_folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("pictures")
     for split, count in COUNTS.items():
         for index, (label, colour) in enumerate(COLOURS.items()):
-            for number in range(count):
-                picture(root / split / label / f"{label}{number}.png", colour, 100 * len(split) + 10 * index + number)
+            for count_so_far in range(count):
+                picture(
+                    root / split / label / f"{label}{count_so_far}.png",
+                    colour,
+                    100 * len(split) + 10 * index + count_so_far,
+                )
     return root

@@ -78,4 +78,4 @@ def state_of(path: Path, recipe: Recipe) -> State:
 def history(path: Path) -> list[dict[str, float]]:
     """Return the history entries without measured times."""
     entries = json.loads((path / "history.json").read_text())
-    return [{key: value for key, value in entry.items() if not key.startswith("seconds")} for entry in entries]
+    return [{key: value for key, value in epoch.items() if not key.startswith("seconds")} for epoch in entries]

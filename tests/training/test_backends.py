@@ -88,9 +88,9 @@ def test_two_devices_give_the_losses_of_one(runs):
 
 
 def test_jax_validates_the_weights_that_it_has_trained(runs):
-    for entry in history(runs["one"]):
-        assert np.isfinite(entry["val_loss"])
-    losses = [entry["val_loss"] for entry in history(runs["one"])]
+    for epoch in history(runs["one"]):
+        assert np.isfinite(epoch["val_loss"])
+    losses = [epoch["val_loss"] for epoch in history(runs["one"])]
     assert len(set(losses)) == 3 and losses[-1] < losses[0]
 
 

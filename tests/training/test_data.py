@@ -143,11 +143,11 @@ def other_folder(tmp_path):
 
 
 def test_joined_labels_follow_each_other(image_folder, other_folder):
-    joined = data.find([image_folder, other_folder])
-    assert joined.labels == ("blue", "green", "red", "square", "oval")
-    assert {name: len(split.paths) for name, split in joined.splits.items()} == {"train": 20, "val": 11, "test": 8}
-    for split in joined.splits.values():
-        assert all(path.parent.name == joined.labels[label] for path, label in zip(split.paths, split.labels))
+    images = data.find([image_folder, other_folder])
+    assert images.labels == ("blue", "green", "red", "square", "oval")
+    assert {name: len(split.paths) for name, split in images.splits.items()} == {"train": 20, "val": 11, "test": 8}
+    for split in images.splits.values():
+        assert all(path.parent.name == images.labels[label] for path, label in zip(split.paths, split.labels))
     for folders in (other_folder, str(other_folder), [other_folder]):
         assert data.find(folders).labels == ("square", "oval")
 

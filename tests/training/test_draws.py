@@ -73,25 +73,25 @@ def test_seed_and_epoch_decide():
 def test_the_variation_of_an_image_does_not_depend_on_the_batch(batch):
     epoch = Batches(ALL, np.zeros(30, np.int64), 2, batch, seed=3)
     epoch.begin(7)
-    numbers = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"]
-    seen = []
+    packed = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"]
+    variations = []
     for index in range(len(epoch)):
         images, labels = epoch[index]
         assert images["index"].shape == (batch,) and labels.shape == (batch, 2)
-        assert np.array_equal(images["numbers"], numbers[images["index"]])
-        seen += images["index"].tolist()
-    assert seen == order(30, 3, 7).tolist()[: len(seen)] and len(seen) == 30 - 30 % batch
+        assert np.array_equal(images["numbers"], packed[images["index"]])
+        variations += images["index"].tolist()
+    assert variations == order(30, 3, 7).tolist()[: len(variations)] and len(variations) == 30 - 30 % batch
 
 
 def test_a_phase_without_mixing():
     epoch = Batches(ALL, np.arange(30) % 2, 2, 30, seed=3, mixing=False)
     epoch.begin(7)
     images, labels = epoch[0]
-    numbers = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"][images["index"]]
+    packed = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"][images["index"]]
     *_, cutmix_size, keep_size = (math.prod(shape) for shape in augmentation.FIELDS.values())
     assert list(augmentation.FIELDS)[-2:] == ["cutmix", "keep"]
     unmixed, cutmix, keep = np.split(images["numbers"], [-cutmix_size - keep_size, -keep_size], axis=1)
-    assert np.array_equal(unmixed, numbers[:, : unmixed.shape[1]]), "all else is as it would be"
+    assert np.array_equal(unmixed, packed[:, : unmixed.shape[1]]), "all else is as it would be"
     assert not cutmix.any() and (keep == 1).all()
     assert np.array_equal(labels, np.eye(2, dtype=np.float32)[images["index"] % 2])
 
@@ -135,8 +135,8 @@ def test_rotation():
 
 def test_quarter_turns():
     windows = drawn(quarter_turns=True)["window"]
-    turns = np.round(np.degrees(np.arctan2(windows[:, 1, 0], windows[:, 0, 0]))) % 360
-    assert all(share(turns == turn, 0.25) for turn in (0, 90, 180, 270))
+    angles = np.round(np.degrees(np.arctan2(windows[:, 1, 0], windows[:, 0, 0]))) % 360
+    assert all(share(angles == angle, 0.25) for angle in (0, 90, 180, 270))
 
 
 def test_scale_is_even_in_its_logarithm_and_a_window_stays_in_the_picture():

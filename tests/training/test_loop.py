@@ -21,7 +21,7 @@ RECIPE = Recipe(batch=8, phases=(Phase(epochs=5),), schedule=Schedule(warmup=0.0
 
 
 def validated(path):
-    return [entry["epoch"] for entry in history(path) if "val_loss" in entry]
+    return [epoch["epoch"] for epoch in history(path) if "val_loss" in epoch]
 
 
 def score(path, *, stored=None):
@@ -36,7 +36,7 @@ def score(path, *, stored=None):
 
 
 def best(path):
-    return max(value for entry in history(path) for key, value in entry.items() if key.startswith("val_accuracy"))
+    return max(value for epoch in history(path) for key, value in epoch.items() if key.startswith("val_accuracy"))
 
 
 # --- phases
@@ -102,7 +102,7 @@ def test_phases_strength_and_mixing(phased):
 
 
 def test_validation_every_so_often_and_at_the_end_of_each_phase(phased):
-    assert [entry["epoch"] for entry in history(phased[0])] == [1, 2, 3, 4, 5, 6]
+    assert [epoch["epoch"] for epoch in history(phased[0])] == [1, 2, 3, 4, 5, 6]
     assert validated(phased[0]) == [2, 3, 4, 5, 6]
 
 
@@ -112,7 +112,7 @@ def test_the_model_is_judged_as_it_will_run(phased):
 
 
 def test_rates_go_on_from_phase_to_phase(phased):
-    rates = [entry["rate"] for entry in history(phased[0])]
+    rates = [row["rate"] for row in history(phased[0])]
     expected = [0.003 * 0.5 * (1 + np.cos(np.pi * min(3 * epoch, 17) / 18)) for epoch in range(1, 7)]
     assert rates == pytest.approx(expected, abs=1e-6)
 
@@ -139,9 +139,9 @@ def test_the_history_has_all_metrics_of_each_epoch(averaged):
     entries = json.loads((averaged[0] / "history.json").read_text())
     keys = {"epoch", "loss", "accuracy", "rate", "seconds", "val_loss", "val_accuracy", "seconds_val"}
     keys |= {"val_loss_average", "val_accuracy_average"}
-    assert all(set(entry) == keys for entry in entries[:-1])
+    assert all(set(epoch) == keys for epoch in entries[:-1])
     assert set(entries[-1]) == keys | {"val_loss_best", "val_accuracy_best"}
-    assert [entry["epoch"] for entry in averaged[2]] == [1, 2, 3, 4, 5], "all were told of"
+    assert [epoch["epoch"] for epoch in averaged[2]] == [1, 2, 3, 4, 5], "all were told of"
 
 
 def test_the_saved_model_has_the_best_validation_score(averaged):
@@ -166,7 +166,7 @@ def test_averages_are_those_of_the_weights(averaged):
     assert judge.score(state.average).loss == pytest.approx(last["val_loss_average"], abs=1e-4)
     middle = [np.mean([best.weights[index] for best in state.best], axis=0) for index in range(len(state.weights))]
     assert judge.score(middle).loss == pytest.approx(last["val_loss_best"], abs=1e-4)
-    ranks = [(entry["val_accuracy"], -entry["val_loss"], entry["epoch"]) for entry in history(path)]
+    ranks = [(row["val_accuracy"], -row["val_loss"], row["epoch"]) for row in history(path)]
     assert [best.epoch for best in state.best] == [epoch for _, _, epoch in sorted(ranks, reverse=True)[:3]]
     assert state.average[0].shape == state.weights[0].shape and not np.allclose(state.average[0], state.weights[0])
 

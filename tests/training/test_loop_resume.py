@@ -37,9 +37,10 @@ def close(result, expected):
 
 
 def check(path, expected):
+    """Require the same history and state of a run as of an uninterrupted one."""
     assert len(history(path)) == len(history(expected)) == 5
-    for result, entry in zip(history(path), history(expected)):
-        assert result == pytest.approx(entry, abs=1e-4)
+    for result, epoch in zip(history(path), history(expected)):
+        assert result == pytest.approx(epoch, abs=1e-4)
     result, state = state_of(path, RECIPE), state_of(expected, RECIPE)
     for name in ("weights", "optimizer", "average"):
         assert close(getattr(result, name), getattr(state, name)), name
@@ -92,5 +93,5 @@ def test_resuming_a_finished_run_changes_no_results(uninterrupted):
     model = keras.saving.load_model(uninterrupted / "model.keras").get_weights()
     resume(RECIPE, uninterrupted)
     assert close(keras.saving.load_model(uninterrupted / "model.keras").get_weights(), model)
-    for result, entry in zip(history(uninterrupted), before):
-        assert result == pytest.approx(entry, abs=1e-5)
+    for result, epoch in zip(history(uninterrupted), before):
+        assert result == pytest.approx(epoch, abs=1e-5)

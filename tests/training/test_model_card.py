@@ -183,8 +183,8 @@ def test_missing_files_are_reported(root, capsys):
     assert "nothing collected yet; give --run DIR and --evaluation" in printed(capsys, root)
     assert "give --run DIR and --evaluation" in printed(capsys, root, "--run", root / "run")
     assert "no history.json" in printed(capsys, root, "--run", root, "--evaluation", root / "test.json")
-    both = ["--evaluation", root / "val.json", "--evaluation", root / "val.json"]
-    assert "a second evaluation of the split 'val'" in printed(capsys, root, "--run", root / "run", *both)
+    evaluations = ["--evaluation", root / "val.json", "--evaluation", root / "val.json"]
+    assert "a second evaluation of the split 'val'" in printed(capsys, root, "--run", root / "run", *evaluations)
     assert "not written by evaluate.py" in printed(
         capsys, root, "--run", root / "run", "--evaluation", root / "run/config.json"
     )

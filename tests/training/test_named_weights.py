@@ -111,15 +111,15 @@ def test_waste_is_found_on_groceries() -> None:
     folder = PHOTOGRAPHS[0].parent
     results = []
     network = build(MASKS)
-    for thing in ("cardboard18", "glass128", "metal114", "plastic103"):
-        cut = cut_out(folder / f"{thing}.jpg")
+    for object_name in ("cardboard18", "glass128", "metal114", "plastic103"):
+        cut = cut_out(folder / f"{object_name}.jpg")
         assert cut is not None
-        picture, there = pasted(cut, folder / "carrots014.jpg", 64, (16, 20))
+        picture, region = pasted(cut, folder / "carrots014.jpg", 64, (16, 20))
         logits = np.asarray(network(picture[None] / np.float32(255.0)))[0]
         assert logits.shape == (96, 96, len(CLASSES))
         waste = logits.argmax(axis=-1) > 0
-        results.append((waste & there).sum() / (waste | there).sum())
-        print(thing, results[-1])
+        results.append((waste & region).sum() / (waste | region).sum())
+        print(object_name, results[-1])
     assert np.mean(results) > 0.6
 
 
@@ -220,8 +220,8 @@ def weights():
     for layer in network.layers:
         source = imagenet._source(layer.name) if layer.weights else ""
         if layer.name.endswith("-bn"):
-            for part in ("weight", "bias", "running_mean", "running_var"):
-                values[f"{source}.{part}"] = rng.uniform(0.5, 1.5, layer.gamma.shape).astype(np.float32)
+            for suffix in ("weight", "bias", "running_mean", "running_var"):
+                values[f"{source}.{suffix}"] = rng.uniform(0.5, 1.5, layer.gamma.shape).astype(np.float32)
         elif layer.name == "Dense":
             values["_fc.weight"] = rng.normal(0, 0.1, (imagenet.CLASSES, 1280)).astype(np.float32)
             values["_fc.bias"] = rng.normal(0, 0.1, imagenet.CLASSES).astype(np.float32)

@@ -56,10 +56,10 @@ def test_weight_decay_in_a_network():
     before = [np.asarray(variable) for variable in model.trainable_variables]
     steps = optimizer(replace(RECIPE, optimizer=Optimizer(rate=0.01, weight_decay=0.5)), 1)
     steps.apply([np.zeros_like(weight) for weight in before], model.trainable_variables)
-    moved = [
+    updates = [
         variable.name for variable, old in zip(model.trainable_variables, before) if not np.array_equal(variable, old)
     ]
-    assert moved == ["kernel", "kernel"] and len(before) == 5
+    assert updates == ["kernel", "kernel"] and len(before) == 5
 
 
 def test_adam_has_no_decay():
@@ -149,8 +149,8 @@ def model():
 def pixels(count=3 * BATCH, seed=5):
     """Return images whose batches differ in brightness and contrast."""
     rng = np.random.default_rng(seed)
-    number = (np.arange(count) // BATCH)[:, None, None, None]
-    return np.clip(rng.normal(60 + 40 * number, 10 + 10 * number, (count, 5, 5, 3)), 0, 255).astype(np.uint8)
+    batch = (np.arange(count) // BATCH)[:, None, None, None]
+    return np.clip(rng.normal(60 + 40 * batch, 10 + 10 * batch, (count, 5, 5, 3)), 0, 255).astype(np.uint8)
 
 
 def test_statistics_are_plain_averages(model):

@@ -70,11 +70,11 @@ def test_net_loss_in_points():
 
 
 def test_logit_errors_exclude_a_common_offset():
-    moved = LOGITS + np.array([[7], [0], [-1], [0]], np.float32)
-    score = scores.compare(moved, LOGITS, TRUTH)
+    shifted = LOGITS + np.array([[7], [0], [-1], [0]], np.float32)
+    score = scores.compare(shifted, LOGITS, TRUTH)
     assert score.largest_error == pytest.approx(0, abs=1e-6)
-    moved[3, 0] += 3
-    assert scores.compare(moved, LOGITS, TRUTH).largest_error == pytest.approx(2)
+    shifted[3, 0] += 3
+    assert scores.compare(shifted, LOGITS, TRUTH).largest_error == pytest.approx(2)
 
 
 def network():
@@ -102,11 +102,11 @@ def test_cross_entropy_of_large_logits_is_a_number():
     assert cross_entropy(np.zeros((3, 8), np.float32), np.array([0, 1, 2])) == pytest.approx(np.log(8))
 
 
-@pytest.mark.parametrize("count, whole", [(1, 4), (4, 4), (5, 8), (8, 8)])
-def test_batches_are_made_whole_with_the_last_picture(count, whole):
+@pytest.mark.parametrize("count, padded", [(1, 4), (4, 4), (5, 8), (8, 8)])
+def test_batches_are_made_whole_with_the_last_picture(count, padded):
     images = pixels(count)
     batches = whole_batches(images, 4)
-    assert len(batches) == whole and np.array_equal(batches[:count], images)
+    assert len(batches) == padded and np.array_equal(batches[:count], images)
     assert all(np.array_equal(image, images[-1]) for image in batches[count:])
 
 

@@ -75,7 +75,7 @@ def test_a_batch_is_crops_and_their_halves():
     windows = np.lib.stride_tricks.sliding_window_view(picture, (8, 8), (0, 1)).transpose(0, 1, 3, 4, 2)
     orientations = set()
     for crop in sharp:
-        turned = [np.rot90(mirrored, turn) for mirrored in (crop, crop[:, ::-1]) for turn in range(4)]
+        turned = [np.rot90(mirrored, quarters) for mirrored in (crop, crop[:, ::-1]) for quarters in range(4)]
         results = [
             orientation for orientation, window in enumerate(turned) if (windows == window).all(axis=(2, 3, 4)).any()
         ]

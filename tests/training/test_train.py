@@ -11,6 +11,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+from command_line import run_python
 from commands import SMALLEST, history, run
 from conftest import picture
 from PIL import Image
@@ -42,7 +43,7 @@ def finished(image_folder, tmp_path_factory):
     (folder / "recipe.yaml").write_text(RECIPE)
     out = folder / "one"
     command = ["-m", "training.train", "--data", image_folder, "--out", out, "--recipe", folder / "recipe.yaml"]
-    done = subprocess.run([sys.executable, *command, *SMALLEST], check=False, capture_output=True, text=True)
+    done = run_python(*command, *SMALLEST)
     assert done.returncode == 0, done.stderr
     return out, done
 
@@ -93,7 +94,7 @@ def test_tensorboard(finished):
             return [(event.step, event.value) for event in events.Scalars(tag)]
         return [(event.step, event.tensor_proto.float_val[0]) for event in events.Tensors(tag)]
 
-    assert values("train/loss") == [(entry["epoch"], pytest.approx(entry["loss"])) for entry in history(out)]
+    assert values("train/loss") == [(epoch["epoch"], pytest.approx(epoch["loss"])) for epoch in history(out)]
     assert [step for step, _ in values("val/accuracy")] == [5, 10, 15, 20]
 
 
@@ -136,8 +137,8 @@ def test_resume_of_a_finished_run(finished, image_folder, capsys):
     out, _ = finished
     before = history(out)
     assert run(image_folder, out, "--recipe", out / "recipe.yaml", "--resume") == 0
-    for result, entry in zip(history(out), before):
-        assert result == pytest.approx(entry, abs=1e-5)
+    for result, epoch in zip(history(out), before):
+        assert result == pytest.approx(epoch, abs=1e-5)
     assert "val accuracy 100.00 %" in capsys.readouterr().out
 
 

@@ -124,13 +124,13 @@ def test_a_contact_sheet_has_a_picture_and_its_augmentations_in_a_row(tmp_path):
     contact_sheet(tmp_path / "new" / "sheet.png", pixels, Recipe(augmentation=replace(NO_VARIATION, flip=0.5)), SIDE)
     result = cells(tmp_path / "new" / "sheet.png")
     assert len(result) == ROWS
-    numbers = []
+    indices = []
     for row in result:
-        (number,) = [i for i, image in enumerate(pixels) if np.array_equal(row[0], image)]
-        numbers.append(number)
+        (index,) = [i for i, image in enumerate(pixels) if np.array_equal(row[0], image)]
+        indices.append(index)
         for cell in row[1:]:
-            assert np.array_equal(cell, pixels[number]) or np.array_equal(cell, pixels[number][:, ::-1])
-    assert len(set(numbers)) == ROWS
+            assert np.array_equal(cell, pixels[index]) or np.array_equal(cell, pixels[index][:, ::-1])
+    assert len(set(indices)) == ROWS
     flipped = [not np.array_equal(cell, row[0]) for row in result for cell in row[1:]]
     assert 0.2 < np.mean(flipped) < 0.8
 

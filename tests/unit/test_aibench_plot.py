@@ -23,8 +23,8 @@ def columns(path: Path) -> list[tuple[int, int]]:
     return [(int(result[0]), int(result[-1])) for result in (np.flatnonzero(blue[bar[len(bar) // 4]]) for bar in bars)]
 
 
-def row(number: int, **result: Any) -> dict[str, Any]:
-    return {"test": number, "task": "task", "network": "net", **result}
+def row(test: int, **result: Any) -> dict[str, Any]:
+    return {"test": test, "task": "task", "network": "net", **result}
 
 
 def test_twice_and_half_as_good_are_as_long(tmp_path: Path) -> None:

@@ -85,8 +85,8 @@ def test_a_hostile_report_is_escaped_in_its_row(table: ModuleType) -> None:
 )
 def test_parts_of_other_types_are_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
     path = tmp_path / "report.json"
-    whole = {"format": "glsl-infer report", "version": 1, "machine": {"cpu": "x"}, "driver": {}, "models": []}
-    path.write_text(json.dumps({**whole, "measured": "", "note": "", **change}))
+    report = {"format": "glsl-infer report", "version": 1, "machine": {"cpu": "x"}, "driver": {}, "models": []}
+    path.write_text(json.dumps({**report, "measured": "", "note": "", **change}))
     with pytest.raises(InputError, match=words):
         saved.read(path)
 

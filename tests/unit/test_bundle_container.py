@@ -129,7 +129,7 @@ def test_a_duplicate_member_is_refused(tmp_path: Path, good: bytes, member: str)
 def test_member_names_outside_the_folder_are_refused(tmp_path: Path, good: bytes, member: str) -> None:
     path = zipped(tmp_path / "names.glslnn", members_of(good, tmp_path), ((member, b"x"),))
     assert "not allowed in a model" in refusal(path)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["names.glslnn", "source.zip"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["names.glslnn", "source.zip"]
 
 
 def test_other_compression_is_refused(tmp_path: Path, good: bytes) -> None:
@@ -222,8 +222,8 @@ def test_invalid_manifests_are_refused(tmp_path: Path, good: bytes, text: bytes)
 
 def test_numbers_that_no_float_holds(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
-    for number in (b"1" + b"0" * 400, b"1e999", b"-1e999", b"1e39", b"NaN", b"Infinity"):
-        changed = members["manifest.json"].replace(b'"numbers":[', b'"numbers":[' + number + b",", 1)
+    for literal in (b"1" + b"0" * 400, b"1e999", b"-1e999", b"1e39", b"NaN", b"Infinity"):
+        changed = members["manifest.json"].replace(b'"numbers":[', b'"numbers":[' + literal + b",", 1)
         assert changed != members["manifest.json"]
         refusal(zipped(tmp_path / "numbers.glslnn", {**members, "manifest.json": changed}))
 
@@ -334,10 +334,10 @@ def test_a_manifest() -> None:
 
 @pytest.mark.parametrize("text", [f"[{BIG}]", '{"a": 1}', '["x"]', "[" * 100_000, "[[1], 2]"])
 def test_numbers_of_an_input(text: str, tmp_path: Path) -> None:
-    entry = tiny.tiny_bundle().manifest.inputs[0]
+    model_input = tiny.tiny_bundle().manifest.inputs[0]
     (tmp_path / "in.json").write_text(text)
     with pytest.raises(InputError, match=r"in.json: (does not contain numbers|input)"):
-        read_input(tmp_path / "in.json", entry if entry.kind != "picture" else _numbers(entry))
+        read_input(tmp_path / "in.json", model_input if model_input.kind != "picture" else _numbers(model_input))
 
 
 def test_nan_and_infinity_become_null() -> None:

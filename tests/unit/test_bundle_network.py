@@ -42,14 +42,14 @@ def test_the_network_itself_is_right() -> None:
 
 def layer(name: str, /, **fields: Any) -> Change:
     def change(network: Network) -> Network:
-        layers = tuple(replace(entry, **fields) if entry.name == name else entry for entry in network.layers)
+        layers = tuple(replace(node, **fields) if node.name == name else node for node in network.layers)
         return replace(network, layers=layers)
 
     return change
 
 
 def without(name: str) -> Change:
-    return lambda network: replace(network, layers=tuple(entry for entry in network.layers if entry.name != name))
+    return lambda network: replace(network, layers=tuple(node for node in network.layers if node.name != name))
 
 
 def output(**fields: Any) -> Change:
@@ -57,7 +57,7 @@ def output(**fields: Any) -> Change:
 
 
 def output_of(name: str, /, **fields: Any) -> Change:
-    (value,) = (entry.output for entry in GOOD.layers if entry.name == name)
+    (value,) = (node.output for node in GOOD.layers if node.name == name)
     return layer(name, output=replace(value, **fields))
 
 
@@ -67,10 +67,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "two layers": (layer("expand", name="stem"), "two layers are called 'stem'"),
     "no layers": (lambda parsed: replace(parsed, layers=()), "graph: input 'image' differs from the manifest"),
     "layer's member": (layer("stem", members=("weights/none.f32",)), "'weights/none.f32' is missing"),
-    "unknown input": (
-        layer("expand", inputs=("none",)),
-        "layer 'expand': reads 'none', which is not a layer",
-    ),
+    "unknown input": (layer("expand", inputs=("none",)), "layer 'expand': reads 'none', which is not a layer"),
     "input of a later layer": (layer("stem", inputs=("expand",)), "layer 'stem': reads 'expand'"),
     "its own input": (layer("stem", inputs=("stem",)), "layer 'stem': reads 'stem'"),
     "no input layer": (
@@ -101,10 +98,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
         lambda parsed: layer("dense", inputs=("unit-dw",))(without("pool")(parsed)),
         "probe: layer 'pool' has another place than in the graph",
     ),
-    "dimensions": (
-        layer("expand", weights={"kernel": (1,) * 5}),
-        "'expand': a weight has more than 4 dimensions",
-    ),
+    "dimensions": (layer("expand", weights={"kernel": (1,) * 5}), "'expand': a weight has more than 4 dimensions"),
     "more weights than bytes": (layer("expand", weights={"kernel": (1, 1, 600, 64)}), "do not fit into its members"),
     "operator": (layer("expand", op="transformer"), "layer 'expand': 'transformer' is not an operator of bundles"),
 }
@@ -127,7 +121,7 @@ def test_a_second_picture_is_refused() -> None:
 
 def test_a_texture_that_holds_another_layer_by_then() -> None:
     passes = BUNDLE.manifest.passes
-    index = next(index for index, entry in enumerate(passes) if entry.target == "unit-dw")
+    index = next(index for index, draw in enumerate(passes) if draw.target == "unit-dw")
     textures = ("stem", *passes[index].textures[1:])
     changed = (*passes[:index], replace(passes[index], textures=textures), *passes[index + 1 :])
     with pytest.raises(
@@ -159,11 +153,11 @@ def test_every_name_and_number_of_a_graph_is_checked(tmp_path: Path) -> None:
             changed.append({**data, "outputs": [other]})
     changed.append({**data, "outputs": [{**end, "layers": []}]})
     for index in (0, 1, len(data["layers"]) - 1):
-        entry = data["layers"][index]
-        for key in entry:
-            for other in ({name: value for name, value in entry.items() if name != key}, {**entry, key: 5}):
+        record = data["layers"][index]
+        for key in record:
+            for other in ({name: value for name, value in record.items() if name != key}, {**record, key: 5}):
                 changed.append({**data, "layers": [*data["layers"][:index], other, *data["layers"][index + 1 :]]})
-        changed.append({**data, "layers": [*data["layers"][:index], {**entry, "extra": 1}]})
+        changed.append({**data, "layers": [*data["layers"][:index], {**record, "extra": 1}]})
     for graph in changed:
         with pytest.raises(BundleError):
             network.from_json(graph)
@@ -197,10 +191,10 @@ def test_invalid_graphs_are_refused(tmp_path: Path, text: bytes) -> None:
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("number", ["1" + "0" * 400, "1e999", "1e39", "NaN", "Infinity"])
-def test_numbers_that_no_float_holds(tmp_path: Path, number: str) -> None:
+@pytest.mark.parametrize("literal", ["1" + "0" * 400, "1e999", "1e39", "NaN", "Infinity"])
+def test_numbers_that_no_float_holds(tmp_path: Path, literal: str) -> None:
     members = tiny.tiny_members()
-    text = members["graph.json"].replace(b'"attrs":{', b'"attrs":{"x":' + number.encode() + b",", 1)
+    text = members["graph.json"].replace(b'"attrs":{', b'"attrs":{"x":' + literal.encode() + b",", 1)
     with pytest.raises(BundleError):
         _ = with_graph(tmp_path, members, text).network
 
@@ -366,11 +360,11 @@ def test_a_million_entries_take_no_memory(tmp_path: Path) -> None:
         archive.writestr("labels.txt", b"")
     data = buffer.getvalue()
     start = data.index(b"PK\1\2")
-    entry = data[start : data.index(b"PK\5\6")]
+    record = data[start : data.index(b"PK\5\6")]
     count = 1_000_000
     path = tmp_path / "entries.glslnn"
     path.write_bytes(
-        data[:start] + entry * count + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 9, 9, len(entry) * count, start, 0)
+        data[:start] + record * count + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 9, 9, len(record) * count, start, 0)
     )
     with peak_memory_below(1 << 20):
         assert "the directory of the zip" in refusal(path)

@@ -51,12 +51,12 @@ def shortened() -> tuple[dict[str, Any], bytes]:
     """
     data = tiny.tiny_manifest()
     del data["graph"]
-    entries = {entry["layer"]: entry for entry in data["probe"]["layers"]}
-    wide = {entry["layer"]: entry for entry in as_json(ranged.ranged_bundle())["probe"]["layers"]}["wide-products"]
+    entries = {probe["layer"]: probe for probe in data["probe"]["layers"]}
+    wide = {probe["layer"]: probe for probe in as_json(ranged.ranged_bundle())["probe"]["layers"]}["wide-products"]
     data["probe"]["layers"] = [entries["stem"], entries["dense"], wide]
     for index in (0, 2):
         del data["probe"]["layers"][index]["value"]["views"][1:]
-    data["passes"] = [entry for entry in data["passes"] if entry["program"] == "unit-dw"][:1]
+    data["passes"] = [probe for probe in data["passes"] if probe["program"] == "unit-dw"][:1]
     (drawn,) = data["passes"]
     kinds = {texture["kind"]: texture for texture in data["textures"]}
     used = [texture for texture in data["textures"] if texture["name"] in (drawn["target"], *drawn["textures"])]
@@ -464,11 +464,7 @@ def test_other_json_is_refused(data: Any) -> None:
 
 def test_messages_name_the_place() -> None:
     for path, value, message in (
-        (
-            ("inputs", 0, "value", "views", 0),
-            ["image", 0],
-            r"inputs\[0\]\.value\.views\[0\]: expected",
-        ),
+        (("inputs", 0, "value", "views", 0), ["image", 0], r"inputs\[0\]\.value\.views\[0\]: expected"),
         (("passes", "count"), 0, r"passes: 'count' is 0, not an integer from 1 to 65536"),
         (("limits", "texture_size"), 9999, r"limits: 'texture_size' is 9999, not an integer from 1 to 8192"),
         (("probe", "layers", 1, "layer"), 5, r"probe\.layers\[1\]: 'layer' is 5, not a string"),

@@ -169,11 +169,11 @@ def test_a_read_only_folder() -> None:
 
 
 def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[str] = []
+    member_names: list[str] = []
 
     def writestr(archive: zipfile.ZipFile, info: zipfile.ZipInfo, data: bytes, **options: Any) -> None:
-        written.append(info.filename)
-        if len(written) == 3:
+        member_names.append(info.filename)
+        if len(member_names) == 3:
             raise OSError(28, "No space left on device")
 
     (tmp_path / "tiny.glslnn").write_bytes(b"old")
@@ -242,7 +242,7 @@ def test_too_many_passes_are_refused_before_the_probe(tmp_path: Path, monkeypatc
     with pytest.raises(ModelError, match=rf"the model takes {count} passes of .* a reader takes {count - 1} and"):
         to_bundle(tiny.tiny_program(), tiny.LABELS)
     monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_PASSES", count)
-    quads = sum(len(entry.quads) for entry in tiny.tiny_program().passes)
+    quads = sum(len(draw.quads) for draw in tiny.tiny_program().passes)
     monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_QUADS", quads - 1)
     with pytest.raises(ModelError, match=f"the model takes {count} passes of {quads} quads; .* give the network fewer"):
         to_bundle(tiny.tiny_program(), tiny.LABELS)
@@ -252,7 +252,7 @@ def test_a_bundle_in_memory_is_the_one_that_is_read(tmp_path: Path) -> None:
     """The uniforms of a bundle in memory are rounded to 32 bits, although they were computed as doubles."""
     program, bundle = tiny.tiny_program(), tiny.tiny_bundle()
     computed, stored = (
-        [number for entry in passes for number in entry.uniforms.get("source_texel", ())]
+        [coordinate for draw in passes for coordinate in draw.uniforms.get("source_texel", ())]
         for passes in (program.passes, bundle.manifest.passes)
     )
     assert stored == np.array(computed, np.float32).tolist() != computed
@@ -304,7 +304,7 @@ def test_few_images_for_learnt_ranges_are_warned_of(tmp_path: Path, count: int, 
 Data = dict[str, Any]
 
 
-def written(folder: Path, change: Callable[[Data], object], extra: dict[str, bytes] | None = None) -> Path:
+def write_changed(folder: Path, change: Callable[[Data], object], extra: dict[str, bytes] | None = None) -> Path:
     """Write a file with a changed manifest, and extra members with their digests."""
     data: Data = json.loads(members()[MANIFEST])
     data["members"].update({name: hashlib.sha256(more).hexdigest() for name, more in (extra or {}).items()})
@@ -345,8 +345,8 @@ def test_attributes_younger_than_bundles_may_be_missing(tmp_path: Path) -> None:
     ]
     bundle = build(Graph("m", body, "sum"), ("a", "b", "c", "d")).bundle
     bundles.write(bundle, tmp_path / "m.glslnn", read_back=True)
-    (part,) = (part for part in bundle.parts if isinstance(part, CpuPart))
-    assert part.nodes[0].attrs["strides"] == ()
+    (cpu_part,) = (cpu_part for cpu_part in bundle.parts if isinstance(cpu_part, CpuPart))
+    assert cpu_part.nodes[0].attrs["strides"] == ()
     with zipfile.ZipFile(tmp_path / "m.glslnn") as file:
         assert b"strides" not in file.read(MANIFEST).split(b"tensor_slice")[1]
 
@@ -408,7 +408,7 @@ REFUSED: dict[str, tuple[Callable[[Data], object], str, str]] = {
 def test_damaged_bundles_of_parts_are_refused(tmp_path: Path, name: str) -> None:
     change, message, rule = REFUSED[name]
     with pytest.raises(BundleError, match=message) as caught:
-        bundles.read(written(tmp_path, change))
+        bundles.read(write_changed(tmp_path, change))
     assert caught.value.rule == rule and "\n" not in str(caught.value)
 
 
@@ -424,7 +424,7 @@ def test_damaged_bundles_of_parts_are_refused(tmp_path: Path, name: str) -> None
 )
 def test_members_of_no_part(tmp_path: Path, extra: str, message: str) -> None:
     with pytest.raises(BundleError, match=message):
-        bundles.read(written(tmp_path, unchanged, {extra: b"\0\0\0\0"}))
+        bundles.read(write_changed(tmp_path, unchanged, {extra: b"\0\0\0\0"}))
 
 
 def test_a_damaged_gpu_part_is_named(tmp_path: Path) -> None:
@@ -432,15 +432,15 @@ def test_a_damaged_gpu_part_is_named(tmp_path: Path) -> None:
     data["limits"]["texture_units"] += 1
     changed = json.dumps(data).encode()
     with pytest.raises(BundleError, match=r"parts\[2\]: limits are") as caught:
-        bundles.read(written(tmp_path, unchanged, {"parts/2/manifest.json": changed}))
+        bundles.read(write_changed(tmp_path, unchanged, {"parts/2/manifest.json": changed}))
     assert caught.value.rule == "limits"
 
 
 def test_a_few_kilobytes_fill_no_memory(tmp_path: Path) -> None:
     """Each tensor is within its own limit, but two thousand of them would take 512 GB."""
-    assert len(bundles.read(written(tmp_path, lambda data: parted.filling(data, 8))).parts) == 3
+    assert len(bundles.read(write_changed(tmp_path, lambda data: parted.filling(data, 8))).parts) == 3
     with pytest.raises(BundleError, match="numbers in its tensors; a CPU part has at most 536870912"):
-        bundles.read(written(tmp_path, lambda data: parted.filling(data, 2000)))
+        bundles.read(write_changed(tmp_path, lambda data: parted.filling(data, 2000)))
 
 
 @pytest.mark.parametrize("settings", ["", "[]", "{", "[" * 100_000, 5, '{"a": 1, "a": 2}'])

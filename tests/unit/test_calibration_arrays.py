@@ -65,8 +65,8 @@ def test_channels_may_be_first_as_in_onnx(tmp_path: Path) -> None:
         values = RANDOM.normal(size=(3, *shape)).astype(np.float32)
         for stored in (values, np.moveaxis(values, -1, 1), np.moveaxis(values, -1, 1).squeeze()):
             np.save(tmp_path / "x.npy", stored)
-            found = [sample["image"] for sample in samples(graph, [tmp_path / "x.npy"])]
-            np.testing.assert_array_equal(found, values)
+            images = [sample["image"] for sample in samples(graph, [tmp_path / "x.npy"])]
+            np.testing.assert_array_equal(images, values)
 
 
 def test_arrays_that_do_not_fit_are_named_with_the_expected_shape(tmp_path: Path) -> None:

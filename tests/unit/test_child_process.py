@@ -23,7 +23,7 @@ SAYS = "import json, sys; print(json.dumps([__name__, sys.argv, sys.path]))\n"
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the current folder, with malicious modules in it."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(plant(tmp_path / "here"))
@@ -38,44 +38,46 @@ def said_by(command: list[str], **environment: str) -> str:
     return done.stdout
 
 
-def test_python_m_would_execute_them(here: Path) -> None:
+def test_python_m_would_execute_them(working_folder: Path) -> None:
     """The attack works with plain ``python -m``; otherwise the other tests of this file would prove nothing."""
     subprocess.run([sys.executable, "-m", "json.tool"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    assert "json" in executed(here)
+    assert "json" in executed(working_folder)
 
 
-def test_a_module_runs_as_the_main_one(here: Path, tmp_path: Path) -> None:
+def test_a_module_runs_as_the_main_one(working_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "says.py").write_text(SAYS)
     message = said_by(module_command("says", "a b", 7), PYTHONPATH=str(tmp_path))
     name, arguments, path = json.loads(message)
     assert name == "__main__"
     assert arguments == [str(tmp_path / "says.py"), "a b", "7"]
     assert "" not in path
-    assert str(here) not in path
+    assert str(working_folder) not in path
     assert {str(ROOT), str(tmp_path)} <= set(path)
-    assert executed(here) == []
+    assert executed(working_folder) == []
 
 
-def test_the_command_line_runs(here: Path) -> None:
+def test_the_command_line_runs(working_folder: Path) -> None:
     assert said_by(module_command("glsl_infer", "--version")).startswith("glsl-infer ")
-    assert executed(here) == []
+    assert executed(working_folder) == []
 
 
-def test_the_folder_of_this_package_comes_first_where_it_is_not_on_the_path(here: Path, tmp_path: Path) -> None:
+def test_the_folder_of_this_package_comes_first_where_it_is_not_on_the_path(
+    working_folder: Path, tmp_path: Path
+) -> None:
     """Without an installed package, as in a checkout, its folder comes first: ``-S`` leaves out site-packages."""
     (tmp_path / "says.py").write_text(SAYS)
     start = module_command("says")
     _, _, path = json.loads(said_by([start[0], "-S", *start[1:]], PYTHONPATH=str(tmp_path)))
     assert path[:2] == [str(ROOT), str(tmp_path)]
-    assert executed(here) == []
+    assert executed(working_folder) == []
 
 
-def test_the_error_of_a_job_is_reported(here: Path, tmp_path: Path) -> None:
+def test_the_error_of_a_job_is_reported(working_folder: Path, tmp_path: Path) -> None:
     with ChildProcess("training.logits", {"engine": "none"}, tmp_path / "job", "computes") as process:
         assert list(process.lines()) == []
         with pytest.raises(RunError, match="the process that computes ended with exit code 1: KeyError"):
             process.finish()
-    assert executed(here) == []
+    assert executed(working_folder) == []
 
 
 def test_all_problems_of_a_list_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,11 +92,11 @@ def test_all_problems_of_a_list_are_reported(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.slow
-def test_an_operator_of_the_current_folder_shadows_no_package(here: Path) -> None:
-    (here / "mine.py").write_text("def twice(x):\n    return 2 * x\n")
+def test_an_operator_of_the_current_folder_shadows_no_package(working_folder: Path) -> None:
+    (working_folder / "mine.py").write_text("def twice(x):\n    return 2 * x\n")
     command = module_command("glsl_infer", "inspect", ROOT / "tests/conformance/cpu-parts.glslnn")
     assert said_by([*command, "--operator", "mine:twice"])
-    assert executed(here) == []
+    assert executed(working_folder) == []
 
 
 def started(path: Path) -> Iterator[int]:
@@ -118,7 +120,7 @@ def test_every_child_is_started_so() -> None:
     }  # the last four do not import glsl_infer
 
 
-def test_enjarify_is_started_so(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_enjarify_is_started_so(working_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "android"))
     from toolchain import ENJARIFY
 
@@ -129,4 +131,4 @@ def test_enjarify_is_started_so(here: Path, tmp_path: Path, monkeypatch: pytest.
     assert (name, arguments[1:]) == ("__main__", ["-f"])
     assert path[0] == str(tmp_path / "packages")
     assert "" not in path
-    assert executed(here) == []
+    assert executed(working_folder) == []

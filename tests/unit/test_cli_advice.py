@@ -25,9 +25,9 @@ from glsl_infer.tasks import models
 
 
 def test_each_command_prints_its_version(capsys: Capture) -> None:
-    for entry, name in ((main, "glsl-infer"), (main_classify, "classify")):
+    for command, name in ((main, "glsl-infer"), (main_classify, "classify")):
         with pytest.raises(SystemExit) as ended:
-            entry(["--version"])
+            command(["--version"])
         assert (ended.value.code, capsys.readouterr().out) == (0, f"{name} {glsl_infer.__version__}\n")
 
 

@@ -53,7 +53,7 @@ def test_bad_labels_are_refused(
     make(labels)
     argv = {**export_arguments, "--labels": labels}
     argv["-o"].write_bytes(b"old")
-    message = refused(capsys, ["export", argv.pop("model"), *(part for pair in argv.items() for part in pair)])
+    message = refused(capsys, ["export", argv.pop("model"), *(word for pair in argv.items() for word in pair)])
     assert message.startswith(f"error: {labels}: ")
     assert wording in message
     assert argv["-o"].read_bytes() == b"old"

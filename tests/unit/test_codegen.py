@@ -61,10 +61,10 @@ FUNCTION = "piecewise_linear(0.3,-1,0.75,0.15,3)"
 
 
 def test_a_store_spares_the_outer_clamp_of_straight_pieces() -> None:
-    whole = codegen.fragment("dense_sum.frag", activation=activation(FUNCTION))
+    shader = codegen.fragment("dense_sum.frag", activation=activation(FUNCTION))
     line = f"x = {codegen.number(0.3)} * x + -1.0;"
     clamp = f"y += clamp(0.75 * x, {codegen.number(0.15)}, 3.0);"
-    assert f"{line}\n    vec4 y = x;\n    {clamp}\n    y = clamp(y, 0.0, 1.0);" in whole
+    assert f"{line}\n    vec4 y = x;\n    {clamp}\n    y = clamp(y, 0.0, 1.0);" in shader
     stored = codegen.fragment(
         "pointwise.frag", activation=activation("piecewise_linear(1,0,0.75,0.15,3)"), saturates=True
     )
@@ -91,23 +91,23 @@ POWERS = [2.0**exponent for exponent in range(-8, 8)]
 
 
 def test_powers_of_two_move_by_one_float_away_from_zero() -> None:
-    numbers = np.array([POWERS, np.negative(POWERS)], np.float32)
-    shifted = streamed(numbers)
+    values = np.array([POWERS, np.negative(POWERS)], np.float32)
+    shifted = streamed(values)
     assert shifted.dtype == np.float32
-    assert (np.abs(shifted) > np.abs(numbers)).all()
-    assert (np.nextafter(shifted, np.float32(0.0)) == numbers).all()
+    assert (np.abs(shifted) > np.abs(values)).all()
+    assert (np.nextafter(shifted, np.float32(0.0)) == values).all()
 
 
 def test_all_other_numbers_stay() -> None:
-    numbers = np.array([0.0, 0.3, -3.0, 256.0, 1.0 / 512.0, 1.0000001, 5.5], np.float32)
-    assert streamed(numbers).tobytes() == numbers.tobytes()
+    values = np.array([0.0, 0.3, -3.0, 256.0, 1.0 / 512.0, 1.0000001, 5.5], np.float32)
+    assert streamed(values).tobytes() == values.tobytes()
     assert streamed(np.zeros((2, 0, 4), np.float32)).shape == (2, 0, 4)
 
 
-@pytest.mark.parametrize("number", [*POWERS, 0.2, 3.0])
-def test_factors_and_bounds_change_by_no_more_than_a_float(number: float) -> None:
-    assert factor(number) == pytest.approx(number, rel=1.2e-7)
-    assert bound(-number) == pytest.approx(-number, rel=1.2e-7)
+@pytest.mark.parametrize("value", [*POWERS, 0.2, 3.0])
+def test_factors_and_bounds_change_by_no_more_than_a_float(value: float) -> None:
+    assert factor(value) == pytest.approx(value, rel=1.2e-7)
+    assert bound(-value) == pytest.approx(-value, rel=1.2e-7)
 
 
 def test_a_bound_of_zero_is_almost_zero() -> None:
@@ -215,10 +215,10 @@ def test_each_draw_stores_its_half() -> None:
         text = sixteen_bit.storing("layer", SHADER, half)
         assert f"return {half};" in text
         assert "65280.0" in text
-    both = sixteen_bit.storing_either("layer", SHADER, 1)
-    assert both.startswith("varying vec4 coord0;\nuniform float lower_from;\n")
-    assert both.count("varying vec4 coord0;") == 1
-    assert "coord0.w > lower_from ? y.zw : y.xy" in both
+    shader = sixteen_bit.storing_either("layer", SHADER, 1)
+    assert shader.startswith("varying vec4 coord0;\nuniform float lower_from;\n")
+    assert shader.count("varying vec4 coord0;") == 1
+    assert "coord0.w > lower_from ? y.zw : y.xy" in shader
     assert sixteen_bit.storing_either("layer", SHADER, 2).count("varying") == 2
 
 

@@ -61,11 +61,11 @@ def test_all_three_are_one(size, block, kernel_size, before, inner, seed) -> Non
         max(-(-(actual + first) // step), taps) * step
         for actual, first, step, taps in zip(size, before, block, kernel_size)
     ]
-    after = [whole - actual - first for whole, actual, first in zip(long, size, before)]
+    after = [padded - actual - first for padded, actual, first in zip(long, size, before)]
     padding = (before[0], after[0], before[1], after[1])
-    whole = by_phases(x, kernel, block, padding, inner)
-    crops = tuple(int(rng.integers(0, max(1, length // 3))) for length in np.repeat(whole.shape[:2], 2))
-    expected = whole[crops[0] : whole.shape[0] - crops[1], crops[2] : whole.shape[1] - crops[3]]
+    padded = by_phases(x, kernel, block, padding, inner)
+    crops = tuple(int(rng.integers(0, max(1, length // 3))) for length in np.repeat(padded.shape[:2], 2))
+    expected = padded[crops[0] : padded.shape[0] - crops[1], crops[2] : padded.shape[1] - crops[3]]
     around = dilated_padding(block, padding, crops, inner)
     actual = convolve(pad(x, [max(side, 0) for side in around]), kernel, (1, 1), 1, block)
     cut = [max(-side, 0) for side in around]
@@ -314,15 +314,15 @@ def test_blocks_hold_every_weight_once() -> None:
     kernel = products.weights["kernel"]
     parts = list(block_kernels(kernel, 1, 6))
     assert [read for _, read in parts] == [slice(0, 24), slice(24, 48), slice(48, 50)]
-    np.testing.assert_array_equal(np.concatenate([part for part, _ in parts], axis=2), kernel)
+    np.testing.assert_array_equal(np.concatenate([block for block, _ in parts], axis=2), kernel)
 
 
 def test_blocks_of_a_grouped_kernel_hold_every_weight_once() -> None:
     kernel = np.random.default_rng(0).normal(size=(3, 3, 32, 8)).astype(np.float32)  # 4 groups: 4 of 32 slices a filter
     parts = list(block_kernels(kernel, 4, 3))
-    assert all(part.shape == kernel.shape and read == slice(None) for part, read in parts)
-    assert len(parts) > 1 and all(part.any() for part, _ in parts)
-    np.testing.assert_array_equal(sum(part for part, _ in parts), kernel)
+    assert all(block.shape == kernel.shape and read == slice(None) for block, read in parts)
+    assert len(parts) > 1 and all(block.any() for block, _ in parts)
+    np.testing.assert_array_equal(sum(block for block, _ in parts), kernel)
 
 
 def test_convolutions_that_fit_a_pass_are_not_split() -> None:
@@ -357,9 +357,9 @@ def test_long_arrays_are_partial_sums_where_constants_would_take_long_to_compile
 def test_more_textures_than_a_pass_binds() -> None:
     rng = np.random.default_rng(0)
     feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 4) for index in range(9)]
-    joined = Node("joined", "concat", tuple(feed.name for feed in feeds))
+    concatenated = Node("joined", "concat", tuple(feed.name for feed in feeds))
     last = conv_node(rng, "last", ("joined",), 36, 4)
-    graph = assign_ranges(Graph("g", (input_node(6), *feeds, joined, last), "last"), Calibration(PICTURES)).graph
+    graph = assign_ranges(Graph("g", (input_node(6), *feeds, concatenated, last), "last"), Calibration(PICTURES)).graph
     (layer,) = split_wide(graph)[1]
     assert layer.reason == "it reads 9 textures, and a pass at most 8"
 

@@ -28,8 +28,8 @@ def problem(page: Path, link: str) -> str:
     """Return the fault of a link, or an empty string."""
     parts = urlsplit(link)
     if parts.scheme:
-        whole = (parts.scheme in ("http", "https") and "." in parts.netloc) or parts.scheme == "mailto"
-        return "" if whole else "is not a whole address"
+        complete = (parts.scheme in ("http", "https") and "." in parts.netloc) or parts.scheme == "mailto"
+        return "" if complete else "is not a whole address"
     target = page.parent / unquote(parts.path) if parts.path else page
     if not target.exists():
         return "leads to no file"
@@ -148,6 +148,7 @@ BY_NAME = re.compile(
 
 
 def project_texts() -> Iterator[tuple[str, str]]:
+    """Yield (path, text) of each text file of the project."""
     for folder, folders, files in os.walk(ROOT):
         folders[:] = [
             name

@@ -281,7 +281,7 @@ def test_packages_that_cannot_be_imported(
 def test_every_check_survives_missing_and_damaged_files(board: dict[str, str], damage: str, tmp_path: Path) -> None:
     usb, names = {**board, **USB, **CSI, **PICAMERA2}, [name for name in CHECKS if name != "python"]
     root = tmp_path / "all"
-    whole = machine(root, usb)
+    sound = machine(root, usb)
     for name in usb:
         path, contents = root / name, (root / name).read_bytes()
         path.unlink()
@@ -290,7 +290,7 @@ def test_every_check_survives_missing_and_damaged_files(board: dict[str, str], d
         elif damage == "bytes":
             path.write_bytes(bytes(range(256)))
             path.chmod(0o755)
-        damaged = Machine(root, user=whole.user, environ={}, driver=VC4)
+        damaged = Machine(root, user=sound.user, environ={}, driver=VC4)
         for check in names:
             finding = run_check(check, damaged)
             assert finding is None or "cannot be checked" not in finding.message, (name, check, finding)

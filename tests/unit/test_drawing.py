@@ -24,6 +24,7 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=80)
 
 @pytest.fixture(params=["this Pillow", "Pillow before 10.1"])
 def pillow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run the test with this Pillow's font, and with the bitmap font of older ones."""
     if request.param != "this Pillow":
         bitmap = ImageFont.load_default_imagefont()
 
@@ -37,8 +38,8 @@ def pillow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 def bar(panel: Image.Image, row: int, rows: int) -> int:
     """Return the number of filled pixels in a row's bar."""
     pixels = np.asarray(panel)
-    part = pixels[len(pixels) * row // rows : len(pixels) * (row + 1) // rows]
-    return int((part == label_panel.BAR).all(axis=2).sum(axis=1).max())
+    section = pixels[len(pixels) * row // rows : len(pixels) * (row + 1) // rows]
+    return int((section == label_panel.BAR).all(axis=2).sum(axis=1).max())
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.5, 3.0])
@@ -102,8 +103,8 @@ def test_printable(text: str, expected: str) -> None:
 
 
 def test_values_from_0_to_1_become_bytes() -> None:
-    numbers = np.array([-0.1, 0.0, 0.49, 0.5, 0.51, 254.5, 255.0, 1e9], np.float32)[:, None, None] / 255
-    pixels = images.to_picture(np.repeat(numbers, 3, 2), image_models.filtered())
+    values = np.array([-0.1, 0.0, 0.49, 0.5, 0.51, 254.5, 255.0, 1e9], np.float32)[:, None, None] / 255
+    pixels = images.to_picture(np.repeat(values, 3, 2), image_models.filtered())
     assert pixels.dtype == np.uint8
     assert pixels.shape == (8, 1, 3)
     assert pixels[:, 0, 0].tolist() == [0, 0, 0, 1, 1, 255, 255, 255]
@@ -112,8 +113,8 @@ def test_values_from_0_to_1_become_bytes() -> None:
 def test_a_value_becomes_the_byte_of_its_input() -> None:
     bundle = image_models.filtered(low=(-1.0, 0.0, 1.0), high=(1.0, 255.0, -2.0))
     byte = np.arange(256)[:, None, None]
-    numbers = np.concatenate([byte / 127.5 - 1, byte + 0.0, 1 - 3 * byte / 255], axis=2).astype(np.float32)
-    np.testing.assert_array_equal(images.to_picture(numbers, bundle), np.repeat(byte, 3, 2))
+    values = np.concatenate([byte / 127.5 - 1, byte + 0.0, 1 - 3 * byte / 255], axis=2).astype(np.float32)
+    np.testing.assert_array_equal(images.to_picture(values, bundle), np.repeat(byte, 3, 2))
 
 
 def test_one_channel_is_grey() -> None:
@@ -123,8 +124,8 @@ def test_one_channel_is_grey() -> None:
 
 
 def test_halves_round_up_despite_float32() -> None:
-    numbers = (np.arange(256) / 255.0).astype(np.float32)[:, None, None]
-    pixels = images.to_picture(np.repeat(numbers, 3, 2), image_models.filtered(low=(-1.0,), high=(1.0,)))
+    values = (np.arange(256) / 255.0).astype(np.float32)[:, None, None]
+    pixels = images.to_picture(np.repeat(values, 3, 2), image_models.filtered(low=(-1.0,), high=(1.0,)))
     assert pixels[:, 0, 0].tolist() == [128 + byte // 2 for byte in range(256)]
 
 

@@ -111,10 +111,10 @@ def test_scale_is_the_smallest_power_of_two_that_fits(bound: float) -> None:
 def test_fixed_point_textures_go_both_ways(columns: int, length: int) -> None:
     value = FixedPoint("t", columns, length, 0.25)
     shape = (columns, length) if columns else (length,)
-    numbers = quantize.store16(np.random.default_rng(0).normal(0, 10, shape), 0.25)
-    texture = pack_fixed(numbers, value)
+    stored = quantize.store16(np.random.default_rng(0).normal(0, 10, shape), 0.25)
+    texture = pack_fixed(stored, value)
     assert texture.shape == (value.size[1], value.size[0], 4)
-    np.testing.assert_array_equal(decode_fixed(texture, value).astype(np.float32), numbers)
+    np.testing.assert_array_equal(decode_fixed(texture, value).astype(np.float32), stored)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4, 6])
@@ -238,7 +238,7 @@ def test_each_calibration_image_is_computed_once(monkeypatch: pytest.MonkeyPatch
     _, choices = fixed_point.assign_scales(graph, calibration_images)
     assert len(run) == len(calibration_images)
     assert {choice.layer for choice in choices if choice.calibrated is not None} == {"dense-products", "dense"}
-    assert [len(options["wanted"]) for options in run] == [len(choices)] * fixed_point.FEW + [2] * 6
+    assert [len(options["names"]) for options in run] == [len(choices)] * fixed_point.FEW + [2] * 6
 
 
 def test_long_rows_are_summed_in_several_steps() -> None:

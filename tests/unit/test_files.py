@@ -68,7 +68,7 @@ def test_only_regular_files_are_replaced(
             write(path, "text")
     after = node.stat()
     assert (before.st_ino, before.st_mode) == (after.st_ino, after.st_mode)
-    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(files.TEMPORARY)] == []
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(files.TEMPORARY)] == []
 
 
 def write_by_path(path: Path, text: str) -> None:
@@ -206,7 +206,7 @@ def test_a_file_that_may_not_be_written_is_not_replaced(
         monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     with pytest.raises(InputError, match=r"is read-only; .* chmod u\+w"):
         files.write_text(path, "new")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["out.csv"]
+    assert [file.name for file in tmp_path.iterdir()] == ["out.csv"]
     assert path.read_text() == "old"
 
 
@@ -319,7 +319,7 @@ def test_the_rows_that_had_room_are_kept(tmp_path: Path) -> None:
     assert path.read_text() == "old"
     lines = (tmp_path / "out.csv.partial").read_text().split()
     assert lines[: table.rows + 1] == ["number", *map(str, range(table.rows))]
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["out.csv", "out.csv.partial"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out.csv", "out.csv.partial"]
 
 
 NO = "Pillow cannot read .heic images"

@@ -52,7 +52,7 @@ def test_python_has_the_caps_ranges_words_and_keys() -> None:
         name: tuple(words) for name, words in DATA["words"].items()
     }
     assert {name: list(keys) for name, keys in format_constants.OBJECTS.items()} == {
-        name: list(entry["keys"]) for name, entry in DATA["objects"].items()
+        name: list(spec["keys"]) for name, spec in DATA["objects"].items()
     }
 
 
@@ -60,8 +60,8 @@ def test_python_has_the_caps_ranges_words_and_keys() -> None:
 def test_every_type_has_a_schema(name: str) -> None:
     report = json.loads(script.schema_text(DATA))
     jsonschema.Draft202012Validator.check_schema(report)
-    entry = report if name == "manifest" else report["$defs"][name]
-    assert list(entry["properties"]) == list(DATA["objects"][name]["keys"])
+    schema = report if name == "manifest" else report["$defs"][name]
+    assert list(schema["properties"]) == list(DATA["objects"][name]["keys"])
     references = {word for word in json.dumps(report).split('"') if word.startswith("#/$defs/")}
     assert {reference.removeprefix("#/$defs/") for reference in references} <= set(report["$defs"])
 
@@ -108,11 +108,11 @@ def test_the_folder_equals_the_output_of_its_script() -> None:
     different = {name for name, data in files.items() if stored[name] != data}
     assert [name for name in different if not CALIBRATED.fullmatch(name)] == []
     for name in different:
-        written, expected = (zipfile.ZipFile(io.BytesIO(data)) for data in (files[name], stored[name]))
-        assert written.namelist() == expected.namelist()
-        assert alike(json.loads(written.read("graph.json")), json.loads(expected.read("graph.json")))
-        shaders = [member for member in written.namelist() if member.startswith("shaders/")]
-        assert shaders and all(written.read(member) == expected.read(member) for member in shaders)
+        actual, expected = (zipfile.ZipFile(io.BytesIO(data)) for data in (files[name], stored[name]))
+        assert actual.namelist() == expected.namelist()
+        assert alike(json.loads(actual.read("graph.json")), json.loads(expected.read("graph.json")))
+        shaders = [member for member in actual.namelist() if member.startswith("shaders/")]
+        assert shaders and all(actual.read(member) == expected.read(member) for member in shaders)
 
 
 def alike(first: Any, second: Any) -> bool:
@@ -130,35 +130,35 @@ def test_the_corpus_is_smaller_than_2_5_mib() -> None:
     assert sum(path.stat().st_size for path in conformance.FOLDER.iterdir()) < 5 << 19
 
 
-@pytest.mark.parametrize("entry", INDEX["sound"], ids=lambda entry: entry["file"])
-def test_sound_bundles_compute_the_expected_outputs(entry: dict[str, Any]) -> None:
-    bundle = bundles.read(conformance.FOLDER / str(entry["file"]))
-    if str(entry["file"]).startswith(conformance.TOMORROW):
+@pytest.mark.parametrize("case", INDEX["sound"], ids=lambda case: case["file"])
+def test_sound_bundles_compute_the_expected_outputs(case: dict[str, Any]) -> None:
+    bundle = bundles.read(conformance.FOLDER / str(case["file"]))
+    if str(case["file"]).startswith(conformance.TOMORROW):
         with pytest.raises(BundleError, match="layer 'conv'"):
             _ = bundle.graph
         return
-    inputs = inputs_of(entry)
+    inputs = inputs_of(case)
     if any(array.shape != described.shape for array, described in zip(inputs.values(), bundle.manifest.inputs)):
         inputs = {input.name: load_for(inputs[input.name], input) for input in bundle.manifest.inputs}
     results = reference.run(bundle, inputs)
-    check_outputs(entry, results)
-    for expected in entry["outputs"]:
+    check_outputs(case, results)
+    for expected in case["outputs"]:
         assert (results[expected["name"]] == array_of(expected)).all()
 
 
-@pytest.mark.parametrize("entry", INDEX["parts"], ids=lambda entry: entry["file"])
-def test_bundles_of_parts_compute_the_expected_outputs(entry: dict[str, Any]) -> None:
-    bundle = bundles.read(conformance.FOLDER / str(entry["file"]))
-    assert list(bundle.cpu_operators) == entry["operators"]
-    check_outputs(entry, reference.run(bundle, inputs_of(entry)))
+@pytest.mark.parametrize("case", INDEX["parts"], ids=lambda case: case["file"])
+def test_bundles_of_parts_compute_the_expected_outputs(case: dict[str, Any]) -> None:
+    bundle = bundles.read(conformance.FOLDER / str(case["file"]))
+    assert list(bundle.cpu_operators) == case["operators"]
+    check_outputs(case, reference.run(bundle, inputs_of(case)))
 
 
-@pytest.mark.parametrize("entry", INDEX["damaged"], ids=lambda entry: entry["file"])
-def test_damaged_bundles_are_refused_by_their_rule(entry: dict[str, str]) -> None:
-    path: Path = conformance.FOLDER / entry["file"]
+@pytest.mark.parametrize("case", INDEX["damaged"], ids=lambda case: case["file"])
+def test_damaged_bundles_are_refused_by_their_rule(case: dict[str, str]) -> None:
+    path: Path = conformance.FOLDER / case["file"]
     with pytest.raises(BundleError) as caught:
         bundles.read(path)
-    assert caught.value.rule == entry["rule"]
-    assert str(caught.value).endswith(f" (rule: {entry['rule']})")
+    assert caught.value.rule == case["rule"]
+    assert str(caught.value).endswith(f" (rule: {case['rule']})")
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)

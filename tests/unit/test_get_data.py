@@ -215,7 +215,9 @@ def test_a_missing_connection_is_reported_with_advice(toy, monkeypatch, capsys):
     monkeypatch.setattr(urllib.request, "urlopen", refuse)
     assert toy.run("toy", toy.target) == 1
     error = capsys.readouterr().err.splitlines()[-1]
-    assert all(part in error for part in ("Name or service not known", "GLSL_INFER_DATA", "--archive", toy.shrunk.url))
+    assert all(
+        phrase in error for phrase in ("Name or service not known", "GLSL_INFER_DATA", "--archive", toy.shrunk.url)
+    )
     assert toy.is_untouched()
     with pytest.raises(get_data.GetDataError):
         toy.run("toy", toy.target, "--debug")

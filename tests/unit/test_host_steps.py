@@ -113,11 +113,11 @@ GRAPH = Graph("g", (Node("x", "input", (), {"shape": SHAPE, "fit": None, "scales
 
 @pytest.mark.parametrize(("shape", "count"), [((5, 2), 1), (SHAPE, 1), ((3, 5, 2), 3), ((2, 1, 5, 2), 2)])
 def test_calibration_samples_get_the_shape_of_the_input(shape: tuple[int, ...], count: int, tmp_path: Path) -> None:
-    numbers = np.arange(10.0 * count, dtype=np.float32).reshape(shape)
-    np.savez(tmp_path / "x.npz", x=numbers)
+    values = np.arange(10.0 * count, dtype=np.float32).reshape(shape)
+    np.savez(tmp_path / "x.npz", x=values)
     images = samples(GRAPH, [tmp_path / "x.npz"])
     assert [sample["x"].shape for sample in images] == [SHAPE] * count
-    np.testing.assert_array_equal(np.stack([sample["x"] for sample in images]).ravel(), numbers.ravel())
+    np.testing.assert_array_equal(np.stack([sample["x"] for sample in images]).ravel(), values.ravel())
 
 
 @pytest.mark.parametrize("shape", [(4, 7), (4, 7, 1), (3, 4, 7), (3, 4, 7, 1)])
@@ -135,6 +135,6 @@ def test_other_shapes_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_input_file_can_have_a_batch_axis(tmp_path: Path) -> None:
-    entry = replace(tiny.tiny_bundle().manifest.inputs[0], kind="numbers", fit=None)
-    np.save(tmp_path / "x.npy", np.zeros((1, *entry.shape), np.float32))
-    assert read_input(tmp_path / "x.npy", entry).shape == entry.shape
+    model_input = replace(tiny.tiny_bundle().manifest.inputs[0], kind="numbers", fit=None)
+    np.save(tmp_path / "x.npy", np.zeros((1, *model_input.shape), np.float32))
+    assert read_input(tmp_path / "x.npy", model_input).shape == model_input.shape

@@ -138,30 +138,31 @@ def test_each_fit_reads_and_writes_the_expected_regions(
     assert fitted(fit, *size, *expected) == Fitted(Region(*source), Region(*target))
 
 
-def rounded(number: Fraction) -> int:
-    return math.floor(number + Fraction(1, 2))
+def rounded(value: Fraction) -> int:
+    return math.floor(value + Fraction(1, 2))
 
 
 def slow_places(fit: str, width: int, height: int, w: int, h: int) -> tuple[list[int], list[int]]:
     """Return by definition the (left, top, width, height) of the source region and of its destination."""
-    whole, inner = [0, 0, width, height], [0, 0, w, h]
+    outer, inner = [0, 0, width, height], [0, 0, w, h]
     ratio = Fraction(width * h, height * w)
     if fit == CENTER_SQUARE:
-        whole[2:] = [min(width, height)] * 2
+        outer[2:] = [min(width, height)] * 2
     elif fit == CENTER_CROP and ratio > 1:
-        whole[2] = min(width, max(1, rounded(Fraction(height * w, h))))
+        outer[2] = min(width, max(1, rounded(Fraction(height * w, h))))
     elif fit == CENTER_CROP:
-        whole[3] = min(height, max(1, rounded(Fraction(width * h, w))))
+        outer[3] = min(height, max(1, rounded(Fraction(width * h, w))))
     elif fit == LETTERBOX and ratio > 1:
         inner[3] = min(h, max(1, rounded(Fraction(height * w, width))))
     elif fit == LETTERBOX:
         inner[2] = min(w, max(1, rounded(Fraction(width * h, height))))
-    whole[:2] = [(width - whole[2]) // 2, (height - whole[3]) // 2]
+    outer[:2] = [(width - outer[2]) // 2, (height - outer[3]) // 2]
     inner[:2] = [(w - inner[2]) // 2, (h - inner[3]) // 2]
-    return whole, inner
+    return outer, inner
 
 
 def averaged(line: list[Fraction], size: int) -> list[Fraction]:
+    """Return a line reduced to a size by area averages."""
     side = len(line)
     sums = []
     for i in range(size):
@@ -172,6 +173,7 @@ def averaged(line: list[Fraction], size: int) -> list[Fraction]:
 
 
 def enlarged(line: list[int], size: int) -> list[int]:
+    """Return a line enlarged to a size as Pillow does, in fixed point."""
     side = len(line)
     result = []
     for i in range(size):
@@ -185,17 +187,18 @@ def enlarged(line: list[int], size: int) -> list[int]:
 
 
 def slow_channel(values: list[list[int]], height: int, width: int) -> list[list[int]]:
+    """Return a channel scaled to a size, by exact fractions."""
     exact = [[Fraction(value) for value in row] for row in values]
     if width < len(values[0]):
         exact = [averaged(row, width) for row in exact]
     if height < len(values):
         exact = [list(row) for row in zip(*(averaged(list(column), height) for column in zip(*exact)))]
-    whole = [[rounded(value) for value in row] for row in exact]
+    integers = [[rounded(value) for value in row] for row in exact]
     if width > len(values[0]):
-        whole = [enlarged(row, width) for row in whole]
+        integers = [enlarged(row, width) for row in integers]
     if height > len(values):
-        whole = [list(row) for row in zip(*(enlarged(list(column), height) for column in zip(*whole)))]
-    return whole
+        integers = [list(row) for row in zip(*(enlarged(list(column), height) for column in zip(*integers)))]
+    return integers
 
 
 def slowly(pixels: Pixels, fit: str, height: int, width: int) -> Pixels:
@@ -203,12 +206,12 @@ def slowly(pixels: Pixels, fit: str, height: int, width: int) -> Pixels:
     (left, top, window_width, window_height), (x, y, w, h) = slow_places(
         fit, pixels.shape[1], pixels.shape[0], width, height
     )
-    part = pixels[top : top + window_height, left : left + window_width].astype(int)
-    whole = np.zeros((height, width, pixels.shape[2]), np.uint8)
-    whole[..., 3:] = 255
+    window = pixels[top : top + window_height, left : left + window_width].astype(int)
+    canvas = np.zeros((height, width, pixels.shape[2]), np.uint8)
+    canvas[..., 3:] = 255
     for channel in range(pixels.shape[2]):
-        whole[y : y + h, x : x + w, channel] = slow_channel(part[..., channel].tolist(), h, w)
-    return whole
+        canvas[y : y + h, x : x + w, channel] = slow_channel(window[..., channel].tolist(), h, w)
+    return canvas
 
 
 def image_of(pixels: Pixels) -> Image.Image:
@@ -286,8 +289,8 @@ def test_a_profile_leaves_alpha_alone(tmp_path: Path) -> None:
 
 def test_load_for_uses_the_fit_of_the_input() -> None:
     value = FeatureMap(5, 9, 1, 0, (View("image", 0, 0),))
-    entry = Input("image", "picture", value, LETTERBOX)
+    model_input = Input("image", "picture", value, LETTERBOX)
     pixels = noise(20, 20)
     expected = preprocess.load(pixels, (5, 9), fit=LETTERBOX, channels=1)
-    np.testing.assert_array_equal(preprocess.load_for(pixels, entry), expected)
+    np.testing.assert_array_equal(preprocess.load_for(pixels, model_input), expected)
     assert not expected[:, [0, 1, 7, 8]].any()

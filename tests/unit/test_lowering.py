@@ -117,10 +117,7 @@ def test_layer_names_become_unique_file_names() -> None:
             "'s': a softmax in this place has no shader; softmax is supported of vectors, over the channels of ",
         ),
         (
-            lambda rng: [
-                conv_node(rng, "a", ("image",), 3, 4),
-                Node("c", "add", ("a",) * 9, {"activation": PLS}),
-            ],
+            lambda rng: [conv_node(rng, "a", ("image",), 3, 4), Node("c", "add", ("a",) * 9, {"activation": PLS})],
             "'c': 9 inputs; at most 8 can be added at once",
         ),
     ],
@@ -227,7 +224,7 @@ def test_padding_around_the_picture_s_view() -> None:
 def test_many_inputs_in_planar_layout() -> None:
     rng = np.random.default_rng(0)
     parts = [conv_node(rng, f"part{index}", ("image",), 3, 4) for index in range(10)]
-    joint = Node("joint", "concat", tuple(part.name for part in parts))
+    joint = Node("joint", "concat", tuple(node.name for node in parts))
     graph = classifier(rng, [input_node(5), *parts, joint], 40)
     lower.to_program(prepare(graph, target=Target(layout="planar")).graph, Target(layout="planar"))
 
@@ -359,16 +356,9 @@ def passes_of(jobs: list[Job]) -> list[Pass]:
     """Return the passes of jobs, each given as a target and the rectangles of its draws."""
     return [
         Pass(
-            f"layer{number}",
-            "program",
-            target,
-            index == 0,
-            (),
-            (),
-            tuple(Quad(*rectangle, ()) for rectangle in draw),
-            {},
+            f"layer{job}", "program", target, index == 0, (), (), tuple(Quad(*rectangle, ()) for rectangle in draw), {}
         )
-        for number, (target, draws) in enumerate(jobs)
+        for job, (target, draws) in enumerate(jobs)
         for index, draw in enumerate(draws)
     ]
 

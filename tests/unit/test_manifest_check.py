@@ -52,8 +52,8 @@ def expected(name: str, /, **fields: Any) -> Change:
 
     def change(manifest: Manifest) -> Manifest:
         layers = tuple(
-            replace(entry, value=replace(entry.value, **fields)) if entry.layer == name else entry
-            for entry in manifest.probe.layers
+            replace(probe, value=replace(probe.value, **fields)) if probe.layer == name else probe
+            for probe in manifest.probe.layers
         )
         return replace(manifest, probe=replace(manifest.probe, layers=layers))
 
@@ -123,8 +123,8 @@ def parts(**fields: Any) -> Change:
     return lambda manifest: replace(manifest, **fields)
 
 
-def changed(entry: Any, name: str, fields: dict[str, Any]) -> Any:
-    return replace(entry, **fields) if entry.name == name else entry
+def changed(record: Any, name: str, fields: dict[str, Any]) -> Any:
+    return replace(record, **fields) if record.name == name else record
 
 
 def index_of(target: str) -> int:
@@ -146,10 +146,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "vertex shader": (program("pool", vertex="shaders/none.vert"), "'shaders/none.vert' is missing"),
     "fragment shader": (program("pool", fragment="shaders/none.frag"), "'shaders/none.frag' is missing"),
     "member of floats": (parts(floats=("weights/none.f32", *GOOD.floats)), "'weights/none.f32' is missing"),
-    "floats that are none": (
-        parts(floats=("weights/probe.bin",)),
-        "member 'weights/probe.bin' holds no 32-bit",
-    ),
+    "floats that are none": (parts(floats=("weights/probe.bin",)), "member 'weights/probe.bin' holds no 32-bit"),
     "probe's member": (probe(member="weights/none.bin"), "'weights/none.bin' is missing"),
     "uniform's member": (uniforms("expand", weights=Slice("weights/none.f32", 0, 28)), "'weights/none.f32' is missing"),
     # 3. constant textures
@@ -257,10 +254,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
         "output 'more': nothing is drawn into texture 'image'",
     ),
     # 11. probe
-    "probe's numbers": (
-        probe(outputs=(ProbeOutput((1.0, 2.0), 0.0),)),
-        "probe: 2 numbers of output 'softmax', not 3",
-    ),
+    "probe's numbers": (probe(outputs=(ProbeOutput((1.0, 2.0), 0.0),)), "probe: 2 numbers of output 'softmax', not 3"),
     "outputs of the probe": (probe(outputs=()), "probe: 0 outputs, where the model has 1"),
     "probe of no layer": (probe(layers=(replace(ENTRIES[0], layer="none"), *ENTRIES[1:])), "probe: layer "),
     "probe of a view": (probe(layers=(replace(ENTRIES[0], layer="unit-shuffle"), *ENTRIES[1:])), "probe: layer "),
@@ -289,8 +283,8 @@ def test_inputs_and_outputs_of_all_kinds() -> None:
     """A bundle with a numeric input next to the image, and an output of several values next to the classes."""
     extra = FeatureMap(4, 4, 3, 0, (View("spare", 0, 0),))
     changed = more_textures("spare")(more_inputs(Input("more", "numbers", extra))(GOOD))
-    joined = Output("more", "values", (GOOD.output.values[0], vector("dense")), (HostStep("concatenate"),))
-    changed = more_outputs(joined)(changed)
+    concatenated = Output("more", "values", (GOOD.output.values[0], vector("dense")), (HostStep("concatenate"),))
+    changed = more_outputs(concatenated)(changed)
     expected = (*changed.probe.outputs, ProbeOutput((), 0.0))
     check(replace(changed, probe=replace(changed.probe, outputs=expected)), SIZES)
 

@@ -132,7 +132,7 @@ def test_each_broken_rule_is_refused(name: str) -> None:
 VALUES = ("views", "16-bit", "scales", "seven zeros", "a scale of")
 
 
-@pytest.mark.parametrize("name", [name for name in BROKEN if any(part in name for part in VALUES)])
+@pytest.mark.parametrize("name", [name for name in BROKEN if any(word in name for word in VALUES)])
 def test_values_of_layers_are_checked_without_the_graph(name: str) -> None:
     """Runners read the location of a probe's value, so the same rules hold without the graph."""
     change, message = BROKEN[name]
@@ -141,7 +141,7 @@ def test_values_of_layers_are_checked_without_the_graph(name: str) -> None:
         return  # the case changes an attribute
 
     def as_expected(manifest: Manifest) -> Manifest:
-        entries = tuple(replace(entry, value=outputs[entry.layer]) for entry in manifest.probe.layers)
+        entries = tuple(replace(probe, value=outputs[probe.layer]) for probe in manifest.probe.layers)
         return replace(manifest, probe=replace(manifest.probe, layers=entries))
 
     refused(GOOD["logits"], as_expected, f"probe: layer {message}")
@@ -163,10 +163,10 @@ def test_the_result_is_that_of_the_last_layer() -> None:
 
 def test_an_image_has_no_logits_and_no_labels(tmp_path: Path) -> None:
     bundle = GOOD["image"]
-    numbers = (ProbeOutput((1.0,), 0.0),)
+    probe_outputs = (ProbeOutput((1.0,), 0.0),)
     refused(
         bundle,
-        lambda old: replace(old, probe=replace(old.probe, outputs=numbers)),
+        lambda old: replace(old, probe=replace(old.probe, outputs=probe_outputs)),
         "probe: 1 numbers of output 'large'",
     )
     path = ranged.write_ranged(tmp_path, "image")
@@ -240,8 +240,8 @@ def test_hostile_attributes_end_in_a_bundle_error_or_a_graph(attribute: str, hos
             bundle = with_network(with_layer(name, **fields))
             manifest = bundle.manifest
             entries = tuple(
-                replace(entry, value=fields.get("output", entry.value)) if entry.layer == name else entry
-                for entry in manifest.probe.layers
+                replace(probe, value=fields.get("output", probe.value)) if probe.layer == name else probe
+                for probe in manifest.probe.layers
             )
             manifest = replace(manifest, probe=replace(manifest.probe, layers=entries))
             try:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gc
 import platform
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import ranged
+from command_line import run_python
 from graphs import classifier, conv_node, input_node
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -228,7 +227,7 @@ def check_frame(program: CompiledNetwork) -> None:
         if texture.kind == "target"
     }
     stored: dict[str, list[NDArray[np.int64]]] = {}
-    number = 0
+    position = 0
     for node in program.graph.nodes:
         passes = [draw for draw in program.passes if draw.layer == node.name]
         for draw in passes:
@@ -236,8 +235,8 @@ def check_frame(program: CompiledNetwork) -> None:
             if draw.clear:
                 textures[draw.target][:] = 0
             for quad in draw.quads:
-                number += 1
-                textures[draw.target][quad.y : quad.y + quad.height, quad.x : quad.x + quad.width] = number
+                position += 1
+                textures[draw.target][quad.y : quad.y + quad.height, quad.x : quad.x + quad.width] = position
         for source in node.inputs:
             for before, now in zip(stored[source], texels(textures, program.values[source])):
                 assert np.array_equal(before, now), f"{node.name} reads {source}, in which something else lies"
@@ -392,7 +391,7 @@ def test_kept_memory_is_not_mapped_again() -> None:
         "faults(); memory.keep_freed_memory(); faults()\n"
         "print(faults())"
     )
-    faults = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    faults = run_python("-c", code, check=True).stdout
     assert int(faults) < 20 * 100, "each new array has a page fault for each of its 512 pages"
 
 

@@ -53,7 +53,7 @@ def test_misspelt_files(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_a_message_lists_the_first_of_many_names() -> None:
-    many = [f"conv{number}" for number in range(60)]
+    many = [f"conv{index}" for index in range(60)]
     options = IoOptions(ranges={"iamge": (0.0, 1.0)})
     graph = Graph("many", [Node("image", "input", (), {"shape": (4, 4, 3)})], "image")
     with pytest.raises(InputError, match=r"no such name \(did you mean image\?\); it has image$"):

@@ -37,11 +37,11 @@ def test_none_of_these_is_first_if_it_is_most_probable() -> None:
     logits = np.array([1.0, 2.0, 0.0], np.float32)
     plain = predictions(logits, LOGITS, LABELS, 3)
     assert predictions(logits, LOGITS, LABELS, 3, none_rule=with_logit(2.4)) == plain
-    first, *others = predictions(logits, LOGITS, LABELS, 4, none_rule=with_logit(3.0))
+    first, *labels_in_order = predictions(logits, LOGITS, LABELS, 4, none_rule=with_logit(3.0))
     assert (first.label, first.index) == (NONE, -1)
-    assert [entry.label for entry in others] == ["b", "a", "c"]
+    assert [prediction.label for prediction in labels_in_order] == ["b", "a", "c"]
     powers = np.exp([3.0, 2.0, 1.0, 0.0])
-    assert [entry.probability for entry in (first, *others)] == pytest.approx(powers / powers.sum())
+    assert [prediction.probability for prediction in (first, *labels_in_order)] == pytest.approx(powers / powers.sum())
     assert len(predictions(logits, LOGITS, LABELS, 1, none_rule=with_logit(3.0))) == 1
     probable = Output("classes", "classes", (), (HostStep(SOFTMAX),))
     assert predictions(logits, probable, LABELS, 1, none_rule=with_logit(3.0))[0].label == "b", "of logits only"

@@ -16,7 +16,7 @@ from glsl_infer.compiler.optimize import peel_endings
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
-from glsl_infer.importers.core.moves import placed
+from glsl_infer.importers.core.moves import gathered
 
 
 def optimized(*nodes: Node) -> Graph:
@@ -270,8 +270,8 @@ def test_an_activation_is_fused_across_a_move(move: Node) -> None:
 def test_activations_of_parts_and_of_channels_stay() -> None:
     rng = np.random.default_rng(0)
     a = conv_node(rng, "a", ("image",), 3, 8, activation="linear")
-    part = Node("m", "spatial_slice", ("a",), {"begin": (0, 0), "size": (1, 1)})
-    graph = optimized(a, part, Node("act", "activation", ("m",), {"function": "sigmoid"}))
+    corner = Node("m", "spatial_slice", ("a",), {"begin": (0, 0), "size": (1, 1)})
+    graph = optimized(a, corner, Node("act", "activation", ("m",), {"function": "sigmoid"}))
     assert ops_of(graph) == ["conv2d", "spatial_slice", "activation"]
     each = Node("act", "activation", ("m",), {"function": "prelu(" + ",".join(["0.1"] * 7 + ["0.2"]) + ")"})
     graph = optimized(a, Node("m", "transpose", ("a",)), each)
@@ -383,15 +383,15 @@ def test_a_sum_in_the_draw_of_a_product_stays() -> None:
     assert ops_of(graph) == ["conv2d"] * 3 + ["binary", "add", "conv2d"]
 
 
-def operators(shape: tuple[int, ...], numbers: np.ndarray) -> list[str]:
+def operators(shape: tuple[int, ...], indices: np.ndarray) -> list[str]:
     """Compute the nodes of a reordering, compare with NumPy, and return their operators."""
     values = {"x": np.arange(float(np.prod(shape))).reshape(shape)}
-    nodes = placed("moved", "x", shape, numbers)
+    nodes = gathered("moved", "x", shape, indices)
     for node in nodes:
         read = [values[name] for name in node.inputs]
         values[node.name] = ops.get(node.op).reference(node, read)
         assert values[node.name].shape == tuple(ops.get(node.op).shape(node, [value.shape for value in read]))
-    assert np.array_equal(values[nodes[-1].name], values["x"].reshape(-1)[numbers])
+    assert np.array_equal(values[nodes[-1].name], values["x"].reshape(-1)[indices])
     return [node.op for node in nodes]
 
 
@@ -399,28 +399,28 @@ def operators(shape: tuple[int, ...], numbers: np.ndarray) -> list[str]:
 def test_cuts_and_moves_of_axes(seed: int) -> None:
     rng = np.random.default_rng(seed)
     shape = tuple(int(size) for size in rng.integers(1, 6, rng.integers(1, 6)))
-    numbers = np.arange(np.prod(shape)).reshape(shape).transpose(rng.permutation(len(shape)))
-    begins = [int(rng.integers(0, size)) for size in numbers.shape]
-    parts = [slice(begin, int(rng.integers(begin + 1, size + 1))) for begin, size in zip(begins, numbers.shape)]
-    assert "gather_points" not in operators(shape, np.ascontiguousarray(numbers[tuple(parts)]))
+    values = np.arange(np.prod(shape)).reshape(shape).transpose(rng.permutation(len(shape)))
+    begins = [int(rng.integers(0, size)) for size in values.shape]
+    parts = [slice(begin, int(rng.integers(begin + 1, size + 1))) for begin, size in zip(begins, values.shape)]
+    assert "gather_points" not in operators(shape, np.ascontiguousarray(values[tuple(parts)]))
 
 
 def test_heads_are_cut_and_turned() -> None:
-    numbers = np.arange(9 * 3 * 2 * 4).reshape(9, 3, 2, 4).transpose(1, 2, 0, 3)[1]
-    assert operators((9, 24), numbers) == ["tensor_reshape", "tensor_slice", "tensor_transpose", "tensor_reshape"]
+    values = np.arange(9 * 3 * 2 * 4).reshape(9, 3, 2, 4).transpose(1, 2, 0, 3)[1]
+    assert operators((9, 24), values) == ["tensor_reshape", "tensor_slice", "tensor_transpose", "tensor_reshape"]
 
 
 def test_other_moves_name_every_place() -> None:
-    numbers = np.arange(12).reshape(3, 4)
-    assert operators((3, 4), numbers) == ["reshape"]
+    values = np.arange(12).reshape(3, 4)
+    assert operators((3, 4), values) == ["reshape"]
     assert (
-        operators((3, 4), numbers[::-1]) == operators((3, 4), numbers[[0, 2, 2]]) == ["tensor_reshape", "gather_points"]
+        operators((3, 4), values[::-1]) == operators((3, 4), values[[0, 2, 2]]) == ["tensor_reshape", "gather_points"]
     )
 
 
 @pytest.mark.parametrize("shape", [(32,), (4, 8), (2, 2, 2, 2, 2), (2, 2, 2, 2, 1, 2)])
 def test_rolled_numbers_fit_the_axes_of_a_weight(shape: tuple[int, ...]) -> None:
-    numbers = np.roll(np.arange(32).reshape(4, 4, 2), (-1, -1), (0, 1)).reshape(shape)
-    operators((4, 4, 2), numbers)
-    for node in placed("moved", "x", (4, 4, 2), numbers):
+    values = np.roll(np.arange(32).reshape(4, 4, 2), (-1, -1), (0, 1)).reshape(shape)
+    operators((4, 4, 2), values)
+    for node in gathered("moved", "x", (4, 4, 2), values):
         assert all(weights.ndim <= MAX_RANK for weights in node.weights.values())

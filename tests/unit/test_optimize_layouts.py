@@ -217,7 +217,7 @@ def test_names_in_use_get_a_suffix() -> None:
 def test_concatenations_are_views_where_slices_stay_whole(channels, op) -> None:
     rng = np.random.default_rng(0)
     parts = [conv_node(rng, f"part{index}", ("image",), 3, count) for index, count in enumerate(channels)]
-    nodes = [input_node(5), *parts, Node("joined", "concat", tuple(part.name for part in parts))]
+    nodes = [input_node(5), *parts, Node("joined", "concat", tuple(node.name for node in parts))]
     assert checked(nodes).by_name["joined"].op == op
 
 

@@ -68,7 +68,7 @@ def random_passes(seed: int) -> tuple[Pass, ...]:
 
 
 def quads_of(passes: tuple[Pass, ...]) -> int:
-    return sum(len(entry.quads) for entry in passes)
+    return sum(len(draw.quads) for draw in passes)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -102,18 +102,18 @@ def test_random_bytes_are_refused_or_passes(seed: int) -> None:
 def test_the_documented_layout_is_the_one_that_is_written(bundle: Bundle) -> None:
     """``bundle_data`` reads and writes the same bytes, and shares no code with the engine."""
     manifest = json.loads(json.dumps(manifest_json.to_json(bundle.manifest)))
-    passes = bundle_data.unpacked(manifest, bundle.members["passes.bin"])
+    passes = bundle_data.unpacked_passes(manifest, bundle.members["passes.bin"])
     assert bundle_data.table({**manifest, "passes": passes}) == bundle.members["passes.bin"]
-    for entry, ours in zip(passes, bundle.manifest.passes):
-        assert (entry["layer"], entry["target"], entry["clear"]) == (ours.layer, ours.target, ours.clear)
-        assert entry["sources"] == [list(vars(source).values()) for source in ours.sources]
-        assert entry["uniforms"].keys() == ours.uniforms.keys()
+    for documented, ours in zip(passes, bundle.manifest.passes):
+        assert (documented["layer"], documented["target"], documented["clear"]) == (ours.layer, ours.target, ours.clear)
+        assert documented["sources"] == [list(vars(source).values()) for source in ours.sources]
+        assert documented["uniforms"].keys() == ours.uniforms.keys()
 
 
 def test_the_bytes_of_one_pass() -> None:
     """The bytes are written out by hand from the specification."""
     program = NAMES.programs[2]
-    entry = Pass(
+    draw = Pass(
         "layer 258",
         program.name,
         "texture 3",
@@ -126,10 +126,10 @@ def test_the_bytes_of_one_pass() -> None:
     record = struct.pack("<HHHBB", 258, 2, 3, 1, 2) + struct.pack("<HH", 1, 256)
     record += struct.pack("<BBffBff", 2, 1, 2.0, 0.5, 0, 1.0, 1.0)
     record += struct.pack("<I4H4h", 1, 1, 2, 3, 4, -1, 5, 6, -7)
-    assert pack([entry], NAMES) == record + struct.pack("<Bff", 0, 0.25, -1.0)
-    sliced = Pass(**{**vars(entry), "uniforms": {"pair": Slice(FLOATS[1], 70_000, 2)}})
+    assert pack([draw], NAMES) == record + struct.pack("<Bff", 0, 0.25, -1.0)
+    sliced = Pass(**{**vars(draw), "uniforms": {"pair": Slice(FLOATS[1], 70_000, 2)}})
     assert pack([sliced], NAMES) == record + struct.pack("<BHI", 1, 1, 70_000)
-    assert float_members([entry, sliced]) == (FLOATS[1],)
+    assert float_members([draw, sliced]) == (FLOATS[1],)
 
 
 # Defects ------------------------------------------------------------------------------------------
@@ -138,17 +138,17 @@ def test_the_bytes_of_one_pass() -> None:
 def fields_of(passes: tuple[Pass, ...]) -> dict[str, int]:
     """Return the offsets of the fields of the second pass, for tests that overwrite one."""
     at = len(pack(passes[:1], NAMES))
-    entry = passes[1]
+    draw = passes[1]
     places = {"layer": at, "program": at + 2, "target": at + 4, "clear": at + 6, "texture count": at + 7}
     at += 8
     places["texture"] = at
-    at += 2 * len(entry.textures)
+    at += 2 * len(draw.textures)
     places["source count"] = at
     places["unit"], places["stride x"], places["stride y"] = at + 1, at + 2, at + 6
-    at += 1 + 9 * len(entry.sources)
+    at += 1 + 9 * len(draw.sources)
     places["quad count"] = at
     places.update({name: at + 4 + 2 * index for index, name in enumerate(("x", "y", "width", "height", "ox", "oy"))})
-    at += 4 + len(entry.quads) * 2 * (4 + 2 * len(entry.sources))
+    at += 4 + len(draw.quads) * 2 * (4 + 2 * len(draw.sources))
     places["first kind"], places["first number"] = at, at + 1
     at += 5
     places["second kind"], places["second member"] = at, at + 1
@@ -156,6 +156,7 @@ def fields_of(passes: tuple[Pass, ...]) -> dict[str, int]:
 
 
 def plain_pass(layer: str) -> Pass:
+    """Return a pass with a value of each kind."""
     return Pass(
         layer,
         "each",
@@ -173,16 +174,16 @@ TABLE = pack(PASSES, NAMES)
 AT = fields_of(PASSES)
 
 
-def word(number: int) -> bytes:
-    return struct.pack("<H", number)
+def word(value: int) -> bytes:
+    return struct.pack("<H", value)
 
 
-def offset(number: int) -> bytes:
-    return struct.pack("<h", number)
+def offset(value: int) -> bytes:
+    return struct.pack("<h", value)
 
 
-def single(number: float) -> bytes:
-    return struct.pack("<f", number)
+def single(value: float) -> bytes:
+    return struct.pack("<f", value)
 
 
 BROKEN: dict[str, tuple[str, bytes, str]] = {
@@ -217,8 +218,8 @@ BROKEN: dict[str, tuple[str, bytes, str]] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_each_defect_is_refused_with_the_index_of_the_pass(name: str) -> None:
-    field, part, message = BROKEN[name]
-    table = TABLE[: AT[field]] + part + TABLE[AT[field] + len(part) :]
+    field, replacement, message = BROKEN[name]
+    table = TABLE[: AT[field]] + replacement + TABLE[AT[field] + len(replacement) :]
     assert len(table) == len(TABLE) and table != TABLE
     with pytest.raises(BundleError) as caught:
         unpack(table, 3, 6, NAMES)
@@ -226,10 +227,10 @@ def test_each_defect_is_refused_with_the_index_of_the_pass(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "field, part", [("x", word(8192)), ("height", word(8192)), ("ox", offset(-8192)), ("oy", offset(8192))]
+    "field, replacement", [("x", word(8192)), ("height", word(8192)), ("ox", offset(-8192)), ("oy", offset(8192))]
 )
-def test_values_at_the_bounds_are_accepted(field: str, part: bytes) -> None:
-    assert len(unpack(TABLE[: AT[field]] + part + TABLE[AT[field] + 2 :], 3, 6, NAMES)) == 3
+def test_values_at_the_bounds_are_accepted(field: str, replacement: bytes) -> None:
+    assert len(unpack(TABLE[: AT[field]] + replacement + TABLE[AT[field] + 2 :], 3, 6, NAMES)) == 3
 
 
 def test_every_truncation_is_refused() -> None:
@@ -273,13 +274,13 @@ def test_an_empty_table_with_huge_counts_takes_no_memory() -> None:
 
 
 def test_numbers_are_rounded_to_32_bits() -> None:
-    entry = PASSES[0]
-    double = Pass(**{**vars(entry), "sources": (Source(0, 0.1, 1 / 3),), "uniforms": {"first": (0.1,)}})
+    draw = PASSES[0]
+    double = Pass(**{**vars(draw), "sources": (Source(0, 0.1, 1 / 3),), "uniforms": {"first": (0.1,)}})
     stored = as_stored(double)
     assert stored.sources == (Source(0, float(np.float32(0.1)), float(np.float32(1 / 3))),)
     assert stored.uniforms == {"first": (float(np.float32(0.1)),)}
     assert as_stored(stored) == stored
-    assert as_stored(entry).uniforms["four"] == Slice(FLOATS[2], 4, 4)
+    assert as_stored(draw).uniforms["four"] == Slice(FLOATS[2], 4, 4)
 
 
 # In a file ----------------------------------------------------------------------------------------

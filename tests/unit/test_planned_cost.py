@@ -109,7 +109,7 @@ def test_finer_weights_are_offered_for_8_bits_in_a_texture_only() -> None:
     body = [input_node(20), conv_node(rng, "feed", ("image",), 3, 8)]
     for name in [*modes][1:]:
         node = conv_node(rng, name, (body[-1].name,), 8, 8)
-        small = {key: np.float32(0.1) * numbers for key, numbers in node.weights.items()}
+        small = {key: np.float32(0.1) * values for key, values in node.weights.items()}
         body.append(replace(node, weights=small))
     graph = prepare(classifier(rng, body, 8)).graph
     maps = lower.maps_of(graph, Calibration(PICTURES))

@@ -107,13 +107,13 @@ def test_copies_and_pools_have_the_bits_of_their_input() -> None:
 
 def test_concatenated_maps_have_the_same_bits() -> None:
     side = conv_node(RNG, "side", ("neck",), 8, 8, activation="linear")
-    both = GraphOutput("both", ("both",), purpose="values")
-    joined = Node("both", "concat_copy", ("side", "head"))
-    graph = network(both, more=(side, joined))
+    output = GraphOutput("both", ("both",), purpose="values")
+    concatenated = Node("both", "concat_copy", ("side", "head"))
+    graph = network(output, more=(side, concatenated))
     assert layers(graph, "8", side=16) == {"side": precision.BY_NAME, "head": precision.WITH_OTHERS}
     assert layers(graph, "16", head=8) == layers(graph, "16", head=8, side=8)
     body = [input_node(16), conv_node(RNG, "conv", ("image",), 3, 4, activation="linear")]
-    graph = Graph("picture", [*body, Node("both", "concat_copy", ("image", "conv"))], [both])
+    graph = Graph("picture", [*body, Node("both", "concat_copy", ("image", "conv"))], [output])
     assert layers(graph, "16") == {}  # an image has 8 bits
 
 

@@ -34,8 +34,8 @@ def test_a_photograph_is_decoded_smaller(tmp_path: Path, free: Any) -> None:
     smooth().save(path, quality=95)
     expected = preprocess.load(path, 64).astype(int)
     sizes = set()
-    for number in (8_000_000, 4_000_000, 1_000_000):
-        free(number)
+    for pixel_count in (8_000_000, 4_000_000, 1_000_000):
+        free(pixel_count)
         result = preprocess.load(path, 64).astype(int)
         assert np.abs(result - expected).max() <= 3
         sizes.add(result.tobytes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 import sys
@@ -12,6 +13,7 @@ import pytest
 from tiny import tiny_bundle
 
 from glsl_infer.bundle import probe
+from glsl_infer.bundle.manifest import DelayedProbe, Probe
 from glsl_infer.gl.program_binaries import Binary
 from glsl_infer.graph import reference
 from glsl_infer.program import quantize
@@ -68,6 +70,35 @@ def test_every_layer_that_draws_is_in_the_probe() -> None:
 
 
 KEY, OTHER = "a" * 64, "b" * 64
+
+
+def test_a_delayed_probe_is_read_at_its_first_use() -> None:
+    plain = tiny_bundle().manifest.probe
+    reads: list[None] = []
+
+    def delayed() -> DelayedProbe:
+        return DelayedProbe(lambda: reads.append(None) or plain)
+
+    uses = (
+        lambda one: one.member == plain.member,
+        lambda one: one == plain,
+        lambda one: plain == one,
+        lambda one: one == delayed(),
+        lambda one: repr(one) == repr(plain),
+        lambda one: hash(one) == hash(plain),
+    )
+    for use in uses:
+        one = delayed()
+        reads.clear()
+        assert use(one)
+        assert reads
+        assert type(one) is Probe
+        reads.clear()
+        assert use(one)
+        assert vars(one) == vars(plain)
+    one = delayed()
+    assert not hasattr(one, "numbers") and not reads
+    assert copy.copy(one) == plain
 
 
 def _verdict(folder: Path, key: str = KEY) -> Verdict:
@@ -211,7 +242,7 @@ def test_the_files_that_were_used_last_stay(tmp_path: Path, monkeypatch: pytest.
 def test_the_key_depends_on_every_input_of_the_compiler() -> None:
     driver, attributes, sources = ["V", "R"], ["position"], {"a": (b"v", b"f"), "b": (b"v", b"g")}
     key = key_of(driver, attributes, sources)
-    others = [
+    changed_inputs = [
         key_of(["V", "R2"], attributes, sources),
         key_of(["VR"], attributes, sources),
         key_of(driver, ["position", "corner0"], sources),
@@ -220,7 +251,7 @@ def test_the_key_depends_on_every_input_of_the_compiler() -> None:
         key_of(driver, attributes, {**sources, "b": (b"v", b"g2")}),
         key_of(driver, attributes, {"a": sources["b"], "b": sources["a"]}),
     ]
-    assert len({key, *others}) == 1 + len(others)
+    assert len({key, *changed_inputs}) == 1 + len(changed_inputs)
     assert key == key_of(driver, attributes, dict(reversed(sources.items())))
 
 
@@ -246,8 +277,8 @@ def test_a_link_in_the_caches_place_is_not_followed(tmp_path: Path, monkeypatch:
     monkeypatch.setenv(program_cache.VARIABLE, str(tmp_path / "link/programs"))
     assert default_folder() == tmp_path / "link/programs", "one's own link on the way, as homes have it"
     real = Path.lstat
-    others = os.stat_result([*real(tmp_path / "link")[:4], 54_321, *real(tmp_path / "link")[5:10]])
-    monkeypatch.setattr(Path, "lstat", lambda path: others if path.name == "link" else real(path))
+    owned_by_another = os.stat_result([*real(tmp_path / "link")[:4], 54_321, *real(tmp_path / "link")[5:10]])
+    monkeypatch.setattr(Path, "lstat", lambda path: owned_by_another if path.name == "link" else real(path))
     assert default_folder() is None, "another user's"
 
 

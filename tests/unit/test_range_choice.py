@@ -35,7 +35,7 @@ def test_ranges_cover_observed_values_and_zero(ends, common, equal) -> None:
 @given(ENDS, st.booleans(), st.booleans())
 def test_zero_is_a_byte(ends, common, equal) -> None:
     low, _, covering = chosen(ends, common, equal)
-    scales, zeros = (per_channel(numbers, len(low)) for numbers in (covering.scales, covering.zeros))
+    scales, zeros = (per_channel(values, len(low)) for values in (covering.scales, covering.zeros))
     assert all(zero == int(zero) and 0 <= zero <= 255 for zero in zeros)
     assert not any(np.signbit(zero) for zero in zeros), "no -0 in a file"
     assert (scales > 0).all() and np.isfinite(scales).all()
@@ -46,8 +46,8 @@ def test_zero_is_a_byte(ends, common, equal) -> None:
 @given(ENDS)
 def test_common_is_one_zero_point_and_equal_one_range(ends) -> None:
     assert len(chosen(ends, True, False)[2].zeros) == 1
-    both = chosen(ends, True, True)[2]
-    assert (len(both.scales), len(both.zeros)) == (1, 1)
+    ranges = chosen(ends, True, True)[2]
+    assert (len(ranges.scales), len(ranges.zeros)) == (1, 1)
     alone = chosen(ends, False, True)[2]
     assert (len(alone.scales), len(alone.zeros)) == (1, 1)
 

@@ -100,10 +100,10 @@ def test_phases_are_one_run():
 
 
 def test_a_shorter_run_has_the_same_shape():
-    whole = scheduled(600, warmup=30, plateau=400, kind="halving", halve_every=50)
-    short = whole.changed(epochs=12)
-    assert short.epochs == 12 and np.allclose(learning_rates(whole, 1)[::50][-4:], learning_rates(short, 1)[-4:])
-    assert np.allclose(learning_rates(short, 50), learning_rates(whole, 1))
+    full_run = scheduled(600, warmup=30, plateau=400, kind="halving", halve_every=50)
+    short = full_run.changed(epochs=12)
+    assert short.epochs == 12 and np.allclose(learning_rates(full_run, 1)[::50][-4:], learning_rates(short, 1)[-4:])
+    assert np.allclose(learning_rates(short, 50), learning_rates(full_run, 1))
 
 
 def test_a_run_may_be_too_short_for_all_phases():
@@ -154,9 +154,9 @@ def test_written_recipes_are_read_back(original):
 
 
 def test_every_setting_is_spelled_out():
-    written = Recipe().as_yaml()
+    text = Recipe().as_yaml()
     for name in ("seed", "beta_2", "halve_every", "ema", "strength", "quarter_turns", "cutmix", "noise", "temperature"):
-        assert f"{name}: " in written
+        assert f"{name}: " in text
 
 
 def test_missing_keys_have_defaults():

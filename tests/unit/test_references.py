@@ -26,6 +26,7 @@ from glsl_infer.ops.operator import CopyOperator
 def by_definition(
     x: np.ndarray, kernel: np.ndarray, strides: tuple[int, int], groups: int, dilations: tuple[int, int] = (1, 1)
 ) -> np.ndarray:
+    """Return a convolution by its definition, one product at a time."""
     kernel_height, kernel_width, group_channels, filters = kernel.shape
     row_step, column_step = dilations
     window_height, window_width = (kernel_height - 1) * row_step + 1, (kernel_width - 1) * column_step + 1
@@ -86,9 +87,9 @@ def test_few_filters_of_a_wide_kernel(width: int, filters: int, strides: tuple[i
 
 def test_a_map_that_is_part_of_another() -> None:
     """The strides of a view are arbitrary, also for an axis of length 1."""
-    whole = np.random.default_rng(6).normal(size=(9, 12, 5))
+    outer = np.random.default_rng(6).normal(size=(9, 12, 5))
     kernel = np.random.default_rng(7).normal(size=(3, 3, 1, 2))
-    for x in (whole[:, :, 1:2], whole[:, :, :1][:, :, ::-1], whole[::2, ::-1, 4:]):
+    for x in (outer[:, :, 1:2], outer[:, :, :1][:, :, ::-1], outer[::2, ::-1, 4:]):
         np.testing.assert_allclose(convolve(x, kernel, (1, 1), 1), by_definition(x, kernel, (1, 1), 1))
 
 
@@ -195,8 +196,8 @@ def test_concatenation(op: str) -> None:
     parts = values(2, 3, 4), values(2, 3, 1), values(2, 3, 5)
     result = run(op, *parts)
     for channel in range(10):
-        part, index = (0, channel) if channel < 4 else (1, 0) if channel == 4 else (2, channel - 5)
-        np.testing.assert_array_equal(result[:, :, channel], parts[part][:, :, index])
+        source, index = (0, channel) if channel < 4 else (1, 0) if channel == 4 else (2, channel - 5)
+        np.testing.assert_array_equal(result[:, :, channel], parts[source][:, :, index])
     for shapes in ([(2, 3, 4), (2, 4, 4)], [(4,), (2, 3, 4)], []):
         with pytest.raises(ModelError, match="layer 'node'"):
             ops.get(op).shape(Node("node", op, tuple("abc"[: len(shapes)])), shapes)
@@ -260,7 +261,7 @@ def test_channels_of_zeros() -> None:
 
 
 @pytest.mark.parametrize(
-    ("channels", "of", "whole"),
+    ("channels", "of", "represented"),
     [
         ((4, 5, 6, 7, 0, 1, 2, 3), 8, True),
         ((0, 1, 2, 3, 4, 5), 6, True),
@@ -274,8 +275,8 @@ def test_channels_of_zeros() -> None:
         ((-1, -1), 2, False),
     ],
 )
-def test_slices_that_a_view_can_represent(channels: tuple[int, ...], of: int, whole: bool) -> None:
-    assert whole_slices(channels, of) == whole
+def test_slices_that_a_view_can_represent(channels: tuple[int, ...], of: int, represented: bool) -> None:
+    assert whole_slices(channels, of) == represented
 
 
 def test_rescaling() -> None:

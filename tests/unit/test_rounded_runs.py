@@ -94,9 +94,9 @@ def test_bits_go_to_layers_of_confident_detections(monkeypatch: pytest.MonkeyPat
         weights = {"kernel": 0.01 * (index == 5) * body[index].weights["kernel"], "bias": np.full(1, bias, np.float32)}
         body[index] = replace(body[index], weights=weights)
     rows, column = HostStep(host_steps.ROWS, 4), HostStep(host_steps.ROWS, 1)
-    joined = HostStep(host_steps.CONCATENATE)
-    boxes = GraphOutput("boxes", ("near-box", "far-box"), (rows, joined), purpose="values")
-    scores = GraphOutput("scores", ("near-score", "far-score"), (column, joined), purpose="values")
+    concatenate = HostStep(host_steps.CONCATENATE)
+    boxes = GraphOutput("boxes", ("near-box", "far-box"), (rows, concatenate), purpose="values")
+    scores = GraphOutput("scores", ("near-score", "far-score"), (column, concatenate), purpose="values")
     pictures = [{"image": RNG.integers(0, 256, (SIDE, SIDE, 3), np.uint8)} for _ in range(4)]
     graph = Graph("detector", body, [boxes, scores])
 

@@ -133,12 +133,12 @@ def test_auto_leaves_a_network_alone_whose_error_is_small() -> None:
 
 
 def test_a_large_network_is_measured_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = {layer.layer for layer in prepared_graph(tolerance=1e-9).spent.layers}  # type: ignore[union-attr]
+    all_layers = {layer.layer for layer in prepared_graph(tolerance=1e-9).spent.layers}  # type: ignore[union-attr]
     monkeypatch.setattr(sensitivity, "MOST_WORK", 8.0 * precision.work(GRAPH))
     spent = prepared_graph(tolerance=1e-9).spent
     assert spent is not None
     measured = {layer.layer for layer in spent.layers}
-    assert measured < whole and "fourth" in measured
+    assert measured < all_layers and "fourth" in measured
     assert spent.error < spent.before
 
 
@@ -148,8 +148,8 @@ def test_a_flag_that_is_the_same_everywhere_does_not_decide_alone() -> None:
     weights = {"kernel": drawn.weights["kernel"] * 1e-4, "bias": np.full(1, 8.0, np.float32)}
     flag = replace(drawn, weights=weights)
     ends = [GraphOutput("numbers", ("mean",), purpose="values"), GraphOutput("flag", ("flag",), purpose="values")]
-    both = Graph("both", [*GRAPH.nodes, flag], ends)
-    spent = prepare(both, Calibration(PICTURES), precision=Precision(tolerance=1e-9)).spent
+    with_flag = Graph("both", [*GRAPH.nodes, flag], ends)
+    spent = prepare(with_flag, Calibration(PICTURES), precision=Precision(tolerance=1e-9)).spent
     assert spent is not None
     assert spent.before < 1.0
 
@@ -164,9 +164,9 @@ def test_layers_set_by_the_user_stay() -> None:
 def test_concatenated_maps_get_bits_together() -> None:
     side = conv_node(RNG, "side", ("third",), 24, 6, kernel=(3, 3), activation="linear")
     body = [*GRAPH.nodes[:-1], side, Node("both", "concat_copy", ("side", "fourth"))]
-    joined = Graph("joined", body, [GraphOutput("numbers", ("both",), purpose="values")])
+    graph = Graph("joined", body, [GraphOutput("numbers", ("both",), purpose="values")])
     for budget in np.geomspace(1e-4, 1.0, 9):
-        prepared = prepare(joined, Calibration(PICTURES), precision=Precision("8", budget=float(budget)))
+        prepared = prepare(graph, Calibration(PICTURES), precision=Precision("8", budget=float(budget)))
         fine = {choice.layer for choice in prepared.precision}
         assert ("side" in fine) == ("fourth" in fine)
         assert prepared.spent is not None
@@ -193,9 +193,9 @@ def test_stronger_images_than_those_of_calibration_count() -> None:
     ]
     graph = Graph("g", body, [GraphOutput("numbers", ("numbers",), purpose="values")])
     weak = [RNG.integers(0, 64, (20, 20, 3), np.uint8) for _ in range(16)]
-    others = [*weak[:12], *(RNG.integers(0, 256, (20, 20, 3), np.uint8) for _ in range(4))]
+    measured = [*weak[:12], *(RNG.integers(0, 256, (20, 20, 3), np.uint8) for _ in range(4))]
     before = [
-        prepare(graph, Calibration(pictures), precision=Precision("auto")).spent.before for pictures in (weak, others)
+        prepare(graph, Calibration(pictures), precision=Precision("auto")).spent.before for pictures in (weak, measured)
     ]  # type: ignore[union-attr]
     assert before[1] > 3.0 * before[0]
 
@@ -257,13 +257,13 @@ def test_all_maps_in_16_bits_need_no_gain_if_a_frame_is_not_slower(time: float, 
     """A layer with coarse steps must have 8 bits, so that all others change the outputs by less than 2 %."""
     ranged = prepare(GRAPH, Calibration(PICTURES)).graph
     samples = [(picture, Fold()) for picture in PICTURES]
-    others = precision.possible_layers(ranged).keys() - {"third"}
+    other_layers = precision.possible_layers(ranged).keys() - {"third"}
     coarse = ranged.by_name["third"].with_attrs(scales=(40.0 * ranged.by_name["third"].attrs["scales"][0],))
     ranged = ranged.rebuilt([coarse if node.name == "third" else node for node in ranged.nodes])
 
     def counted(graph: Graph) -> CostRatios:
-        count = sum(graph.by_name[name].attrs["bits"] == 16 for name in others)
-        return CostRatios(2.1, 1.0, time) if count == len(others) else CostRatios(1.0 + 2.0 * count, 1.0, 1.0)
+        count = sum(graph.by_name[name].attrs["bits"] == 16 for name in other_layers)
+        return CostRatios(2.1, 1.0, time) if count == len(other_layers) else CostRatios(1.0 + 2.0 * count, 1.0, 1.0)
 
     chosen, _ = sensitivity.spend(ranged, {"third": None}, samples, Limits(0.0, share=0.12), counted, lambda _: 5.0)
-    assert {name for name, choice in chosen.items() if choice is not None} == (others if stored else set())
+    assert {name for name, choice in chosen.items() if choice is not None} == (other_layers if stored else set())

@@ -19,6 +19,7 @@ from pages import ROOT
 from tiny import tiny_bundle, tiny_program, write_tiny
 
 from glsl_infer.bundle import Bundle, format_constants, shader_check
+from glsl_infer.bundle.manifest import DelayedProbe, Probe
 from glsl_infer.bundle.program_check import check_vertex_shaders
 from glsl_infer.bundle.shader_check import parse
 from glsl_infer.errors import BundleError, ModelError
@@ -52,7 +53,7 @@ def lint(shaders: Iterable[Shader], folder: Path) -> None:
     if done.returncode:
         # The log has the name of each file, followed by its errors.
         parts = done.stdout.split(f"{folder}/")
-        failed = [part.partition("\n") for part in parts if "ERROR:" in part]
+        failed = [section.partition("\n") for section in parts if "ERROR:" in section]
         wrong = "".join(f"{files[folder / name][0]}:\n{log}{files[folder / name][1]}" for name, _, log in failed)
         raise AssertionError(wrong or done.stdout + done.stderr)
 
@@ -104,9 +105,9 @@ def generated() -> Iterator[Shader]:
     for weights, device in itertools.product(WEIGHTS_MODES, ("", ROUND_STORES, ROLLED_FETCHES)):
         program = tiny_program(weights=weights)
         prelude = program.members[PRELUDE].decode() + device
-        for entry in program.programs:
-            yield f"{entry.fragment}, {weights}", "frag", prelude + program.members[entry.fragment].decode()
-            yield f"{entry.vertex}, {weights}", "vert", program.members[entry.vertex].decode()
+        for pair in program.programs:
+            yield f"{pair.fragment}, {weights}", "frag", prelude + program.members[pair.fragment].decode()
+            yield f"{pair.vertex}, {weights}", "vert", program.members[pair.vertex].decode()
 
 
 def test_there_are_templates() -> None:
@@ -146,6 +147,12 @@ def test_external_textures_are_declared_before_all_code() -> None:
     text = external_prelude(PRELUDE_TEXT.encode()).decode()
     assert text.splitlines()[1].startswith("#extension"), "right after #version"
     assert all("sampler2D source" not in text + template(name) for name in SCALING)
+
+
+def test_shaders_of_bundles_have_no_comments(tmp_path: Path, good: bytes) -> None:
+    shaders = {name: data.decode() for name, data in members_of(good, tmp_path).items() if name.startswith("shaders/")}
+    assert len(shaders) > 1
+    assert not [name for name, text in shaders.items() if "//" in text or "\n\n" in text]
 
 
 def test_the_prelude_sets_full_precision() -> None:
@@ -206,26 +213,26 @@ def test_costs_of_shaders() -> None:
         "y = exp(coord0);": 50,
         "y = floor(coord0);": 3,
     }
-    for line, written in costs.items():
+    for line, expected in costs.items():
         chosen = parse("m", HEAD + f"void main() {{\nvec4 y = coord0 + 1.0;\n{line}\ngl_FragColor = y;\n}}\n")
-        assert chosen.written == written, line
+        assert chosen.written == expected, line
 
 
-@pytest.mark.parametrize("numbers", ["0.5, 1.0, 2.0, 3.0", "-0.5, 1, -2e-5, -0.0", "7"])
-def test_numbers_read_at_once_count_as_those_read_one_by_one(numbers: str) -> None:
-    first, others = numbers.partition(",")[0], "".join(numbers.partition(",")[1:])
+@pytest.mark.parametrize("literals", ["0.5, 1.0, 2.0, 3.0", "-0.5, 1, -2e-5, -0.0", "7"])
+def test_numbers_read_at_once_count_as_those_read_one_by_one(literals: str) -> None:
+    first, remainder = literals.partition(",")[0], "".join(literals.partition(",")[1:])
     at_once, one_by_one = (
         parse("m", HEAD + f"void main() {{\ngl_FragColor = coord0 * vec4({text});\n}}\n")
-        for text in (numbers, f"({first}){others}")
+        for text in (literals, f"({first}){remainder}")
     )
     assert at_once == one_by_one
-    assert at_once.written == 2 + numbers.count("-") - numbers.count("e-")
+    assert at_once.written == 2 + literals.count("-") - literals.count("e-")
 
 
-@pytest.mark.parametrize("numbers", ["1.0, -1e39, 1.0, 1.0", "1.0, , 1.0", "- -1.0", "1.0 1.0"])
-def test_numbers_read_at_once_are_refused_like_others(numbers: str) -> None:
+@pytest.mark.parametrize("literals", ["1.0, -1e39, 1.0, 1.0", "1.0, , 1.0", "- -1.0", "1.0 1.0"])
+def test_numbers_read_at_once_are_refused_like_others(literals: str) -> None:
     with pytest.raises(BundleError, match="line 5: "):
-        parse("m", HEAD + f"void main() {{\ngl_FragColor = coord0 * vec4({numbers});\n}}\n")
+        parse("m", HEAD + f"void main() {{\ngl_FragColor = coord0 * vec4({literals});\n}}\n")
 
 
 def test_brackets_of_numbers_read_at_once_count() -> None:
@@ -290,7 +297,10 @@ def test_the_second_reading_parses_no_shader(tmp_path: Path, cache: Path, parsed
     second = verdicts.read_bundle(path)
     assert count > 0
     assert len(parsed) == count
+    assert type(first.manifest.probe) is Probe
+    assert type(second.manifest.probe) is DelayedProbe
     assert second.manifest == first.manifest
+    assert type(second.manifest.probe) is Probe
     assert second.members == first.members
 
 
@@ -308,7 +318,7 @@ def test_without_a_cache_every_reading_parses(
 def test_a_cache_that_others_can_write_is_ignored(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
     path = write_tiny(tmp_path)
     verdicts.read_bundle(path)
-    (verdict,) = cache.glob(f"*{verdicts.SHADERS_SUFFIX}")
+    (verdict,) = cache.glob(f"*{verdicts.BUNDLE_SUFFIX}")
     verdict.chmod(0o666)  # tests/gl/test_selfcheck.py has other kinds of damage
     parsed.clear()
     verdicts.read_bundle(path)

@@ -75,7 +75,7 @@ def test_invalid_keys_are_refused(signed: Path, key: str) -> None:
 
 def signer(kind: bytes) -> tuple[str, Callable[[Path], None]]:
     """Return a key's public text and a function that signs a file, in the older format (Ed) or the newer (ED)."""
-    secret, number = Ed25519PrivateKey.generate(), b"12345678"
+    secret, key_id = Ed25519PrivateKey.generate(), b"12345678"
 
     def text(data: bytes) -> str:
         return base64.b64encode(data).decode("ascii")
@@ -85,13 +85,13 @@ def signer(kind: bytes) -> tuple[str, Callable[[Path], None]]:
         signature = secret.sign(hashlib.blake2b(data).digest() if kind == b"ED" else data)
         lines = [
             "untrusted comment: x",
-            text(kind + number + signature),
+            text(kind + key_id + signature),
             "trusted comment: by me",
             text(secret.sign(signature + message)),
         ]
         path.with_name(f"{path.name}.minisig").write_text("\n".join(lines) + "\n")
 
-    return text(b"Ed" + number + secret.public_key().public_bytes_raw()), sign
+    return text(b"Ed" + key_id + secret.public_key().public_bytes_raw()), sign
 
 
 @pytest.mark.parametrize("kind", [b"Ed", b"ED"])

@@ -21,8 +21,8 @@ def feature_map(height: int, width: int, channels: int) -> FeatureMap:
 
 def test_last_bits_are_numpys_spacing() -> None:
     rng = np.random.default_rng(0)
-    numbers = (rng.normal(size=4000) * 10.0 ** rng.uniform(-25, 25, 4000)).astype(np.float32)
-    assert (simulated_sums.last_bits(numbers) == np.spacing(numbers)).all()
+    values = (rng.normal(size=4000) * 10.0 ** rng.uniform(-25, 25, 4000)).astype(np.float32)
+    assert (simulated_sums.last_bits(values) == np.spacing(values)).all()
     assert simulated_sums.last_bits(np.zeros(1, np.float32))[0] < 1e-37
 
 
@@ -76,14 +76,14 @@ def test_texels_with_their_gutter(alpha: bool, count: int) -> None:
     top, left = 1, 3
     texels = Texels(maps, value, (top, 2, left, 0), alpha=alpha)
     assert texels.size == (8, 9)
-    whole = np.zeros((count, 8, 9, 8), np.float32)
-    whole[..., :6] = 0.0 if alpha else value.zero_of / 255.0
+    padded = np.zeros((count, 8, 9, 8), np.float32)
+    padded[..., :6] = 0.0 if alpha else value.zero_of / 255.0
     stored = np.floor(maps * (255.0 / value.scale_of) + value.zero_of + 0.5)
-    inside = whole[:, top : top + 5, left : left + 6]
+    inside = padded[:, top : top + 5, left : left + 6]
     inside[..., :6] = np.clip(stored, 0.0, 255.0) / 255.0
     inside[..., 6:] = float(alpha)
     pictures, rows, cols = (axis.reshape(-1) for axis in np.indices((PICTURES, 8, 9)))
-    expected = whole[[index * count // PICTURES for index in range(PICTURES)]]
+    expected = padded[[index * count // PICTURES for index in range(PICTURES)]]
     np.testing.assert_array_equal(texels.at(pictures, rows, cols), expected.reshape(-1, 8))
 
 

@@ -74,9 +74,9 @@ def test_the_page_is_typed_in_order(script: ModuleType) -> None:
     packages = [line for line in lines if line.startswith("sudo apt")]
     assert packages[0] == "sudo apt update", "a new board has no lists of packages"
     assert "sudo apt install python3-av" in packages
-    others = lines[len(packages) :]
-    assert others[:2] == ["cd glsl-infer", "python3 -m venv --system-site-packages .venv"]
-    assert ".venv/bin/glsl-infer doctor" in others and [line for line in others if "/classify " in line]
+    remaining = lines[len(packages) :]
+    assert remaining[:2] == ["cd glsl-infer", "python3 -m venv --system-site-packages .venv"]
+    assert ".venv/bin/glsl-infer doctor" in remaining and [line for line in remaining if "/classify " in line]
     assert not [line for line in lines if "ssh" in line or "#" in line]
 
 

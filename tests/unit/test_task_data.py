@@ -38,13 +38,13 @@ def test_every_task_of_the_package_has_its_model_in_the_catalogue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "side", "number"),
+    ("name", "side", "count"),
     [("faces", 128, 896), ("faces-far", 192, 2304), ("palms", 192, 2016), ("people", 224, 2254)],
 )
-def test_published_detectors_have_as_many_anchors_as_their_outputs(name: str, side: int, number: int) -> None:
+def test_published_detectors_have_as_many_anchors_as_their_outputs(name: str, side: int, count: int) -> None:
     rules = reading.find(name).rules
     assert isinstance(rules, DetectionRules)
-    assert len(anchors(rules.anchors, side, side)) == number
+    assert len(anchors(rules.anchors, side, side)) == count
 
 
 def test_a_detector_is_next_to_the_task_that_names_it(tmp_path: Path) -> None:
@@ -223,16 +223,16 @@ def test_both_ways_to_grow_and_both_orders() -> None:
 
 
 @given(st.lists(st.floats(-1e4, 1e4), min_size=6, max_size=6), st.floats(0.01, 0.99))
-def test_likely_boxes_by_each_activation(numbers: list[float], threshold: float) -> None:
-    raw = np.array(numbers).reshape(2, 3)
+def test_likely_boxes_by_each_activation(logits: list[float], threshold: float) -> None:
+    raw = np.array(logits).reshape(2, 3)
     for activation in ("sigmoid", "softmax", "none"):
         scores, rows, columns = likely(raw, activation, threshold, background=True)
         results = {(row, column): score for score, row, column in zip(scores, rows, columns)}
         for row in range(2):
             if activation == "sigmoid":
-                expected = [1 / (1 + math.exp(-max(-80.0, min(80.0, number)))) for number in raw[row]]
+                expected = [1 / (1 + math.exp(-max(-80.0, min(80.0, logit)))) for logit in raw[row]]
             elif activation == "softmax":
-                powers = [math.exp(number - raw[row].max()) for number in raw[row]]
+                powers = [math.exp(logit - raw[row].max()) for logit in raw[row]]
                 expected = [power / sum(powers) for power in powers]
             else:
                 expected = raw[row].tolist()
@@ -246,6 +246,8 @@ def test_likely_boxes_by_each_activation(numbers: list[float], threshold: float)
 def plain_suppress(
     boxes: list[list[float]], scores: list[float], overlap: float, most: int, weighted: bool
 ) -> list[tuple[list[float], float]]:
+    """Return the boxes and scores after non-maximum suppression, by its definition."""
+
     def shared(a: list[float], b: list[float]) -> float:
         width = max(0.0, min(a[2], b[2]) - max(a[0], b[0]))
         height = max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
@@ -291,10 +293,10 @@ def test_scores_of_zero_do_not_divide() -> None:
     assert indices.tolist() == [[0, 0, 1, 1]] and best.tolist() == [0]
 
 
-@pytest.mark.parametrize("number", [0, 1, 3])
-def test_squares_around_circles_of_any_number_of_boxes(number: int) -> None:
-    decoded = np.tile([0.4, 0.4, 0.6, 0.6, 0.5, 0.5, 0.5, 0.75], (number, 1))
-    assert around_circle(decoded, (0, 1), (200, 100)).tolist() == [[0.375, 0.25, 0.625, 0.75]] * number
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_squares_around_circles_of_any_number_of_boxes(count: int) -> None:
+    decoded = np.tile([0.4, 0.4, 0.6, 0.6, 0.5, 0.5, 0.5, 0.75], (count, 1))
+    assert around_circle(decoded, (0, 1), (200, 100)).tolist() == [[0.375, 0.25, 0.625, 0.75]] * count
 
 
 SIZE = (60, 40)
@@ -322,13 +324,13 @@ def test_boxes_are_clipped_to_the_image() -> None:
     assert not drawn[35, 30].any()
 
 
-@pytest.mark.parametrize("number", [1, 5, 500])
-def test_points_with_and_without_lines(number: int) -> None:
-    points = np.random.default_rng(1).uniform(0, 40, (number, 3))
-    lines = ((0, number - 1),) if number > 1 else ()
+@pytest.mark.parametrize("count", [1, 5, 500])
+def test_points_with_and_without_lines(count: int) -> None:
+    points = np.random.default_rng(1).uniform(0, 40, (count, 3))
+    lines = ((0, count - 1),) if count > 1 else ()
     item = Landmarks(points, 0.7, {"left": 0.25}, Cut(20, 20, 40, 40), lines, (), SIZE)
     assert np.asarray(item.draw(Image.new("RGB", SIZE))).any()
-    assert len(item.as_json()["points"]) == number and item.as_json()["attributes"] == {"left": 0.25}
+    assert len(item.as_json()["points"]) == count and item.as_json()["attributes"] == {"left": 0.25}
 
 
 def test_results_are_a_sequence() -> None:

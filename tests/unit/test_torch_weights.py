@@ -59,8 +59,8 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def file_of(tensors: Any, *storages: Storage, magic: int = MAGIC) -> bytes:
     out = io.BytesIO()
-    for part in (magic, 1001, {"little_endian": True}, tensors, [storage.key for storage in storages]):
-        Pickler(out, 2).dump(part)
+    for record in (magic, 1001, {"little_endian": True}, tensors, [storage.key for storage in storages]):
+        Pickler(out, 2).dump(record)
     for storage in storages:
         out.write(len(storage.values).to_bytes(8, "little") + storage.values.astype("<f4").tobytes())
     return out.getvalue()

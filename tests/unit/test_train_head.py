@@ -24,6 +24,7 @@ LENGTH, CLASSES, PHOTOGRAPHS_PER_CLASS = 24, 3, 20
 
 
 def examples(seed: int = 0, spread: float = 0.08) -> head.Examples:
+    """Return features of random classes, and of 30 kinds of background."""
     random = np.random.default_rng(seed)
     means = random.uniform(0, 1, (CLASSES, LENGTH))
     truth = np.repeat(np.arange(CLASSES), PHOTOGRAPHS_PER_CLASS)
@@ -86,15 +87,15 @@ def test_the_folder_none_is_learnt_as_none_of_these() -> None:
 
 
 def test_a_threshold_answers_none_of_these() -> None:
-    numbers = np.array([0.2, 0.6, 0.2], np.float32)
+    probabilities = np.array([0.2, 0.6, 0.2], np.float32)
     labels = ("a", "b", "c")
     output = Output("classes", "classes", (), (HostStep(SOFTMAX),))
-    assert predictions(numbers, output, labels, 1, threshold=0.5)[0].label == "b"
-    first, second = predictions(numbers, output, labels, 2, threshold=0.7)
+    assert predictions(probabilities, output, labels, 1, threshold=0.5)[0].label == "b"
+    first, second = predictions(probabilities, output, labels, 2, threshold=0.7)
     assert (first.label, first.index, second.label) == (NONE, -1, "b")
     assert first.probability == pytest.approx(0.4)
-    own = predictions(numbers, output, ("a", "b", NONE), 3, threshold=0.7)
-    assert [(entry.label, entry.index) for entry in own] == [(NONE, 2), ("b", 1), ("a", 0)]
+    own = predictions(probabilities, output, ("a", "b", NONE), 3, threshold=0.7)
+    assert [(prediction.label, prediction.index) for prediction in own] == [(NONE, 2), ("b", 1), ("a", 0)]
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1])
@@ -122,7 +123,7 @@ def test_events_of_unknown_labels_are_refused() -> None:
     assert str(caught.value) == (
         "--on cow, --gpio Cat=17 (did you mean cat?): m.glslnn has no such labels; it has cat, dog"
     )
-    many = [f"thing {number}" for number in range(81)]
+    many = [f"thing {index}" for index in range(81)]
     with pytest.raises(InputError, match=r"no such label; glsl-infer labels 'a m\.glslnn' lists its 81 labels"):
         require_labels(many, "a m.glslnn", ["Thing 7"])
 

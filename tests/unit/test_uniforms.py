@@ -59,15 +59,17 @@ def bundle(*draws: Mapping[str, UniformValue], text: str = TEXT, programs: int =
     return replace(tiny, manifest=manifest, members={"f": text.encode(), "floats": FLOATS.tobytes()})
 
 
-def read(bundle: Bundle, entry: Pass, name: str) -> list[float]:
+def read(bundle: Bundle, draw: Pass, name: str) -> list[float]:
     """Return the value of a uniform in a draw as the shader reads it; of an array, as many floats as it has."""
-    value = entry.uniforms[UNIFORM]
+    value = draw.uniforms[UNIFORM]
     assert isinstance(value, Slice) and value.member == MEMBER and MEMBER in bundle.manifest.floats
     array = np.frombuffer(bundle.members[MEMBER], "<f4")[value.offset : value.offset + value.count]
-    (place,) = re.findall(rf"^#define {name} {UNIFORM}(.*?)(?: //.*)?$", bundle.members["f"].decode(), re.MULTILINE)
-    if not place:
+    (slice_text,) = re.findall(
+        rf"^#define {name} {UNIFORM}(.*?)(?: //.*)?$", bundle.members["f"].decode(), re.MULTILINE
+    )
+    if not slice_text:
         return array[: SIZES[name]].tolist()
-    (vector, lanes) = re.fullmatch(r"\[(\d+)\]\.(\w+)", place).groups()
+    (vector, lanes) = re.fullmatch(r"\[(\d+)\]\.(\w+)", slice_text).groups()
     return [float(array[4 * int(vector) + "xyzw".index(lane)]) for lane in lanes]
 
 
@@ -90,7 +92,7 @@ def test_a_uniform_with_one_value_stays() -> None:
     same = {"source_texel": (0.25, 0.5)}
     after = joined(bundle({**values(0), **same}, {**values(5), **same}))
     assert after.manifest.programs[0].uniforms == {"source_texel": 2, UNIFORM: 20}
-    assert [entry.uniforms["source_texel"] for entry in after.manifest.passes] == [(0.25, 0.5)] * 2
+    assert [draw.uniforms["source_texel"] for draw in after.manifest.passes] == [(0.25, 0.5)] * 2
     assert "uniform vec2 source_texel;" in after.members["f"].decode()
 
 
@@ -101,7 +103,7 @@ def test_a_name_with_another_use_stays(line: str) -> None:
     text = TEXT.replace("    gl_FragColor", f"{line}\n    gl_FragColor", 1)
     after = joined(bundle(values(0), values(5), text=text))
     assert after.manifest.programs[0].uniforms == {"late": 1, UNIFORM: 20}
-    assert [entry.uniforms["late"] for entry in after.manifest.passes] == [(0.0,), (5.0,)]
+    assert [draw.uniforms["late"] for draw in after.manifest.passes] == [(0.0,), (5.0,)]
 
 
 @pytest.mark.parametrize("case", ["equal draws", "one uniform", "a shader of two programs", "the name"])
@@ -333,10 +335,10 @@ def test_an_export_that_forgets_a_uniform_is_refused() -> None:
     forgetful = replace(program.programs[0], uniforms=dict(list(program.programs[0].uniforms.items())[1:]))
     (forgotten,) = set(program.programs[0].uniforms) - set(forgetful.uniforms)
     passes = tuple(
-        replace(entry, uniforms={key: value for key, value in entry.uniforms.items() if key != forgotten})
-        if entry.program == forgetful.name
-        else entry
-        for entry in program.passes
+        replace(draw, uniforms={key: value for key, value in draw.uniforms.items() if key != forgotten})
+        if draw.program == forgetful.name
+        else draw
+        for draw in program.passes
     )
     broken = replace(program, programs=(forgetful, *program.programs[1:]), passes=passes)
     with pytest.raises(BundleError, match=f"declares the uniform '{forgotten}', which no pass sets"):

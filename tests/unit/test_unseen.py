@@ -142,8 +142,8 @@ def test_strict_fails_on_a_large_error_and_the_report_names_it(
     command = ["export", "model.keras", "-o", str(tmp_path / "model.glslnn"), "--strict"]
     assert main([*command, "--json"]) == code
     printed = capsys.readouterr()
-    (part,) = json.loads(printed.out)["unseen"]
-    assert part["outputs"][0]["error"] == error and part["layers"][0]["layer"] == "stem"
+    (output_report,) = json.loads(printed.out)["unseen"]
+    assert output_report["outputs"][0]["error"] == error and output_report["layers"][0]["layer"] == "stem"
     assert ("warning: output 'boxes' differs" in printed.err) == bool(code)
     assert ("--strict: " in printed.err and "'boxes'" in printed.err) == bool(code)
     assert main(command) == code

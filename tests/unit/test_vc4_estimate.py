@@ -25,9 +25,10 @@ ZERO = BOARDS[0]
 
 
 def row(issued: int, fetched: int, passes: int = 1, jobs: int = 1) -> Row:
-    numbers = dict.fromkeys(Row.__dataclass_fields__, 0)
+    """Return a report's row for one layer."""
+    fields = dict.fromkeys(Row.__dataclass_fields__, 0)
     values = {"layer": "a", "op": "conv2d", "issued": issued, "fetched": fetched, "passes": passes, "jobs": jobs}
-    return Row(**{**numbers, **values})  # type: ignore[arg-type]
+    return Row(**{**fields, **values})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
@@ -94,9 +95,9 @@ def test_long_names_are_shortened() -> None:
 def test_counts_of_the_compiler_replace_the_estimate() -> None:
     bundle = tiny_bundle()
     shader = Shader(1200, 1200, 2, 0, 0, 0, 9)
-    (first_pass, *_), names = bundle.manifest.passes, {entry.program for entry in bundle.manifest.passes}
+    (first_pass, *_), names = bundle.manifest.passes, {draw.program for draw in bundle.manifest.passes}
     forecast = foresight.foresee(bundle, {name: shader for name in names})
-    groups = sum(-(-quad.width * quad.height // 16) for entry in bundle.manifest.passes for quad in entry.quads)
+    groups = sum(-(-quad.width * quad.height // 16) for draw in bundle.manifest.passes for quad in draw.quads)
     assert forecast.computing == pytest.approx(1e3 * 1200 * groups * 4 / 12 / 250e6)
     assert forecast.compiled == 1.0 and "estimated with its compiler" in str(forecast)
     partial = foresight.foresee(bundle, {first_pass.program: shader})
@@ -127,7 +128,7 @@ def test_many_programs_get_advice(programs: int, message: bool) -> None:
     assert (line is not None) == message
     if line is not None:
         assert line.startswith("32 of the 101 programs are for one slice each: the weights of 2 layers fit no uniform")
-        assert "--uniform-vectors videocore" in line
+        assert "For a Raspberry Pi with Mesa, export with --uniform-vectors videocore" in line
 
 
 @pytest.mark.parametrize(("columns", "array"), [(36, 216), (288, LONGEST_ARRAY)])

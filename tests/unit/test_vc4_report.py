@@ -142,7 +142,9 @@ def test_models_are_side_by_side_for_each_compiler() -> None:
     reports = [replace(by_mesa(version, 100), file=file) for file in ("a", "b") for version in ("22.3.6", "25.0.7")]
     first, second = table.side_by_side(reports, 0.2).split("VC4 V3D 2.1, OpenGL ES 2.0 Mesa ")[1:]
     assert first.startswith("22.3.6\n") and second.startswith("25.0.7\n")
-    assert [part.splitlines()[1].split() for part in (first, second)] == [["layer", "a", "b", "change"]] * 2
+    assert [compiler_table.splitlines()[1].split() for compiler_table in (first, second)] == [
+        ["layer", "a", "b", "change"]
+    ] * 2
     assert table.names(reports) == ["a, Mesa 22.3.6", "a, Mesa 25.0.7", "b, Mesa 22.3.6", "b, Mesa 25.0.7"]
 
 
@@ -187,11 +189,11 @@ def test_a_loop_in_a_loop_counts_the_turns_of_both() -> None:
 
 
 def test_loops_of_least_work_are_taken_as_unrolled() -> None:
-    written = [Loop(1, 3, 30), Loop(2, 3, 9), Loop(1, 50, 500), Loop(1, 2, 8)]
-    assert executed(loop([FETCH]), written).fetches == 50
-    assert executed([*loop([FETCH]), *loop([FETCH])], written).fetches == 3 + 50
+    loops = [Loop(1, 3, 30), Loop(2, 3, 9), Loop(1, 50, 500), Loop(1, 2, 8)]
+    assert executed(loop([FETCH]), loops).fetches == 50
+    assert executed([*loop([FETCH]), *loop([FETCH])], loops).fetches == 3 + 50
     nested = loop([*loop([FETCH])])
-    assert executed(nested, written).fetches == 9, "only two stand in each other"
+    assert executed(nested, loops).fetches == 9, "only two stand in each other"
 
 
 def test_loops_of_functions_are_where_they_are_called() -> None:

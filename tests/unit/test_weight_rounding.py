@@ -46,9 +46,9 @@ def test_outputs_move_less_than_by_the_nearest_weights_on_texels_never_seen(
     factors, other = Seen(columns.count, lanes, 900, 2), Seen(columns.count, lanes, 900, 3)
     step = np.abs(weights).max() / 20.0
 
-    def error(whole: NDArray[np.int64]) -> float:
+    def error(integers: NDArray[np.int64]) -> float:
         differences = np.einsum(
-            "cpl,scl->psl", np.broadcast_to(other.values, (*other.values.shape[:2], 4)), whole * step - weights
+            "cpl,scl->psl", np.broadcast_to(other.values, (*other.values.shape[:2], 4)), integers * step - weights
         )
         return float(np.sqrt((differences**2).mean()))
 
@@ -62,10 +62,10 @@ def test_outputs_move_less_than_by_the_nearest_weights_on_texels_never_seen(
 
 def test_texels_that_are_always_0_leave_the_nearest_weights() -> None:
     columns = columns_of((1, 1, 4, 4), 1)
-    numbers = np.random.default_rng(4).normal(0.0, 5.0, (1, 4, 4))
+    weights = np.random.default_rng(4).normal(0.0, 5.0, (1, 4, 4))
     nothing = np.zeros((4, 50, 1), np.float32)
-    whole = weight_rounding.rounded(numbers, 127, columns=columns, column_factors=lambda reads: nothing)
-    assert (whole == np.rint(numbers)).all()
+    nearest = weight_rounding.rounded(weights, 127, columns=columns, column_factors=lambda reads: nothing)
+    assert (nearest == np.rint(weights)).all()
 
 
 def test_biases_compensate_the_mean_of_the_rounding() -> None:
@@ -89,12 +89,12 @@ def test_depthwise_filters_side_by_side_are_those_of_each_alone(monkeypatch: pyt
     columns, alone = columns_of((3, 3, 1, 8), 8), columns_of((3, 3, 1, 1), 1)
     texels = rng.uniform(0.0, 1.0, (2, 9, 300, 4)).astype(np.float32)
     texels[1, :, :, 2] = 0.0
-    numbers = rng.normal(0.0, 9.0, (2, 9, 4))
+    weights = rng.normal(0.0, 9.0, (2, 9, 4))
     monkeypatch.setattr(weight_rounding, "AT_A_TIME", 3)
-    rounded = weight_rounding.rounded(numbers, 20, columns=columns, column_factors=lambda reads: texels[reads[0]])
+    rounded = weight_rounding.rounded(weights, 20, columns=columns, column_factors=lambda reads: texels[reads[0]])
     for index, lane in np.ndindex(2, 4):
         values = np.zeros((1, 9, 4))
-        values[0, :, 0] = numbers[index, :, lane]
+        values[0, :, 0] = weights[index, :, lane]
         result = weight_rounding.rounded(
             values, 20, columns=alone, column_factors=lambda _, index=index, lane=lane: texels[index, :, :, lane, None]
         )
@@ -119,19 +119,19 @@ def texels(bundle: Bundle, texture: Texture) -> NDArray[np.uint8]:
 
 
 @pytest.fixture(scope="module")
-def both() -> tuple[Bundle, Bundle]:
+def bundle_pair() -> tuple[Bundle, Bundle]:
     bundle = tiny_bundle("texture", weight_bits="16")
     return bundle, with_spare_rows(bundle, LARGEST)
 
 
-def test_no_height_is_a_power_of_two(both: tuple[Bundle, Bundle]) -> None:
-    before, after = (halved(bundle) for bundle in both)
+def test_no_height_is_a_power_of_two(bundle_pair: tuple[Bundle, Bundle]) -> None:
+    before, after = (halved(bundle) for bundle in bundle_pair)
     assert {texture.height for texture in before.values()} == {4, 32}
     assert {texture.height for texture in after.values()} == {6, 34}
 
 
-def test_low_bytes_are_half_a_texture_below_the_high_ones(both: tuple[Bundle, Bundle]) -> None:
-    before, after = both
+def test_low_bytes_are_half_a_texture_below_the_high_ones(bundle_pair: tuple[Bundle, Bundle]) -> None:
+    before, after = bundle_pair
     for name, texture in halved(before).items():
         other = halved(after)[name]
         old, new = texels(before, texture), texels(after, other)
@@ -150,9 +150,7 @@ def test_a_texture_of_one_slice_gets_two() -> None:
     textures = tuple(short if texture == stem else texture for texture in bundle.manifest.textures)
     data = bytes(range(8)) * stem.width
     bundle = replace(
-        bundle,
-        manifest=replace(bundle.manifest, textures=textures),
-        members={**bundle.members, stem.member: data},
+        bundle, manifest=replace(bundle.manifest, textures=textures), members={**bundle.members, stem.member: data}
     )
     spaced = with_spare_rows(bundle, LARGEST)
     pixels = texels(spaced, halved(spaced)["stem.weights"])
@@ -161,8 +159,8 @@ def test_a_texture_of_one_slice_gets_two() -> None:
     assert not pixels[[1, 2, 4, 5]].any()
 
 
-def test_other_textures_stay(both: tuple[Bundle, Bundle]) -> None:
-    before, after = both
+def test_other_textures_stay(bundle_pair: tuple[Bundle, Bundle]) -> None:
+    before, after = bundle_pair
     names = set(halved(before))
     assert [texture for texture in before.manifest.textures if texture.name not in names] == [
         texture for texture in after.manifest.textures if texture.name not in names

@@ -206,11 +206,11 @@ def test_weights_of_8_bits_are_those_of_a_row_for_each_slice(
     seed: int, shape: tuple[tuple[int, ...], int], factor: bool, numbers: int
 ) -> None:
     columns = columns_of(*shape)
-    whole = weight_bytes.pack(constants_of_kernel(seed, columns, shape[0], factor=factor, numbers=numbers))
-    pairs = weight_pairs.of_bytes(whole, columns)
+    texture = weight_bytes.pack(constants_of_kernel(seed, columns, shape[0], factor=factor, numbers=numbers))
+    pairs = weight_pairs.of_bytes(texture, columns)
     assert len(pairs.texels) == 2 * columns.slices
-    assert np.array_equal(pairs.high_bytes, whole.high_bytes)
-    for actual, result in zip(parts(whole.unpack()), parts(read(pairs, columns).unpack()), strict=True):
+    assert np.array_equal(pairs.high_bytes, texture.high_bytes)
+    for actual, result in zip(parts(texture.unpack()), parts(read(pairs, columns).unpack()), strict=True):
         assert np.array_equal(actual, result)
 
 
@@ -233,9 +233,9 @@ def test_weights_of_16_bits_are_near_their_values(
 
 def test_textures_of_another_kind_are_not_read_and_wrong_sizes_are_refused() -> None:
     columns = columns_of((1, 1, 3, 4), 1)
-    whole = weight_bytes.pack(constants_of_kernel(0, columns, (1, 1, 3, 4), factor=False, numbers=0))
-    assert weight_pairs.read(whole.texels.tobytes(), whole.units.tobytes(), columns) is None
-    pairs = weight_pairs.of_bytes(whole, columns)
+    texture = weight_bytes.pack(constants_of_kernel(0, columns, (1, 1, 3, 4), factor=False, numbers=0))
+    assert weight_pairs.read(texture.texels.tobytes(), texture.units.tobytes(), columns) is None
+    pairs = weight_pairs.of_bytes(texture, columns)
     with pytest.raises(ValueError, match="in pairs has"):
         weight_pairs.read(pairs.texels.tobytes()[4:], pairs.units.tobytes(), columns)
 

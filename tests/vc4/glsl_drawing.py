@@ -23,6 +23,7 @@ void main() { at = position * 0.5 + 0.5; gl_Position = vec4(position, 0.0, 1.0);
 
 
 def shader(kind: int, source: bytes) -> int:
+    """Compile a shader, and return its name."""
     name = GL.glCreateShader(kind)
     GL.glShaderSource(name, 1, (c_char_p * 1)(source), None)
     GL.glCompileShader(name)
@@ -34,6 +35,7 @@ def shader(kind: int, source: bytes) -> int:
 
 
 def program(fragment: str) -> int:
+    """Link a fragment shader with a vertex shader for a rectangle, and return its name."""
     name = GL.glCreateProgram()
     GL.glAttachShader(name, shader(0x8B31, VERTEX))
     GL.glAttachShader(name, shader(0x8B30, f"precision highp float; varying vec2 at; {fragment}".encode()))
@@ -42,28 +44,31 @@ def program(fragment: str) -> int:
     return int(name)
 
 
-def texture(entry: dict[str, Any]) -> int:
+def texture(description: dict[str, Any]) -> int:
+    """Upload a texture or cube map as it is described, and return its name."""
     names = (c_uint * 1)()
     GL.glGenTextures(1, names)
-    target = entry.get("target", TEXTURE_2D)
+    target = description.get("target", TEXTURE_2D)
     GL.glBindTexture(target, names[0])
     GL.glPixelStorei(0x0CF5, 1)
     faces = range(0x8515, 0x851B) if target == 0x8513 else [TEXTURE_2D]
     for face in faces:
         GL.glTexImage2D(
-            face, 0, entry["format"], entry["width"], entry["height"], 0, entry["format"], entry["type"],
-            base64.b64decode(entry["texels"]),
+            face, 0, description["format"], description["width"], description["height"], 0,
+            description["format"], description["type"],
+            base64.b64decode(description["texels"]),
         )  # fmt: skip
-    if entry.get("mipmaps"):
+    if description.get("mipmaps"):
         GL.glGenerateMipmap(target)
-    for parameter, value in ((0x2801, entry["minify"]), (0x2800, entry["magnify"])):
+    for parameter, value in ((0x2801, description["minify"]), (0x2800, description["magnify"])):
         GL.glTexParameteri(target, parameter, value)
     for parameter in (0x2802, 0x2803):
-        GL.glTexParameteri(target, parameter, entry["wrap"])
+        GL.glTexParameteri(target, parameter, description["wrap"])
     return int(names[0])
 
 
 def draw(case: dict[str, Any]) -> bytes:
+    """Draw a case, and return the bytes of its pixels."""
     width, height = case["size"]
     names = (c_uint * 3)()
     GL.glGenTextures(1, names)
@@ -80,9 +85,9 @@ def draw(case: dict[str, Any]) -> bytes:
     GL.glClear(0x4000)
     used = program(case["fragment"])
     GL.glUseProgram(used)
-    for unit, entry in enumerate(case.get("textures", ())):
+    for unit, description in enumerate(case.get("textures", ())):
         GL.glActiveTexture(0x84C0 + unit)
-        texture(entry)
+        texture(description)
         GL.glUniform1i(GL.glGetUniformLocation(used, f"t{unit}".encode()), unit)
     for name, values in case.get("uniforms", {}).items():
         flat = (c_float * len(values))(*values)
@@ -106,6 +111,7 @@ def draw(case: dict[str, Any]) -> bytes:
 
 
 def main() -> None:
+    """Draw the cases of the standard input, and print their pixels."""
     controls = Controls() if "--elsewhere" not in sys.argv else None  # on another driver, for comparison
     drawn = []
     with Context("surfaceless"):

@@ -78,9 +78,9 @@ def test_a_summary_advises_the_author(
     assert all(f"(Mesa {driver.version})" in lines[0] for driver in drivers)
     assert any("to make it faster, " in line for line in lines) and lines[-1].startswith("--shaders prints")
     main(["vc4", str(model), "--csv", str(tmp_path / "layers.csv")])
-    written = (tmp_path / "layers.csv").read_text("utf-8")
+    table = (tmp_path / "layers.csv").read_text("utf-8")
     main(["vc4", str(model), "--csv"])
-    assert capsys.readouterr().out == written and written.startswith("file,mesa,layer,")
+    assert capsys.readouterr().out == table and table.startswith("file,mesa,layer,")
     assert "--shaders and --json cannot be used together" in refused(capsys, ["vc4", model, "--shaders", "--json"])
 
 
@@ -100,8 +100,8 @@ def test_a_layer_is_explained(model: Path, each_driver: Driver, capsys: Capture)
     result = report(bundle, measured, str(model))
     for row in result.rows:
         why = explain(bundle, measured, result, row.layer)
-        assert sum(part.total for part in why.parts.values()) == row.total, row.layer
-        assert {part.floor is None for part in why.parts.values()} == {row.products is None}, row.layer
+        assert sum(share.total for share in why.parts.values()) == row.total, row.layer
+        assert {share.floor is None for share in why.parts.values()} == {row.products is None}, row.layer
     options = ["--mesa", each_driver.mesa]
     assert main(["vc4", str(model), "--why", "unit-pw", *options, "--json"]) == 0
     (data,) = json.loads(capsys.readouterr().out)["bundles"]
@@ -169,8 +169,8 @@ def test_the_gpu_parts_of_a_model_are_counted_together(driver: Driver, tmp_path:
     assert main(["vc4", str(path), "--json"]) == 0
     printed = capsys.readouterr()
     report = json.loads(printed.out)["bundles"][0]
-    passes = [entry for part in bundle.gpu_parts for entry in part.manifest.passes]
-    assert [layer["layer"] for layer in report["layers"]] == list(dict.fromkeys(entry.layer for entry in passes))
+    passes = [draw for part in bundle.gpu_parts for draw in part.manifest.passes]
+    assert [layer["layer"] for layer in report["layers"]] == list(dict.fromkeys(draw.layer for draw in passes))
     assert report["totals"]["passes"] == len(passes)
     assert "the operators on the CPU (tensor_reshape, linear, attention, tensor_norm, tensor_softmax" in printed.err
     assert main(["vc4", str(path), "--disassemble", "b"]) == 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 import pixel_budget
 import pytest
+from command_line import run_python
 from graphs import classifier, conv_node, dense_node, input_node, pool_node
 from on_driver import lines_of
 from pixel_budget import counts_of_model, counts_of_networks, exceeding
@@ -71,6 +70,7 @@ def test_two_threads_of_means(driver: Driver, tmp_path: Path, bits: str, size: i
 
 
 def check(driver: Driver, tmp_path: Path, node: Node, bits: str = "auto", size: int = SIZE) -> None:
+    """Compile the programs of a node, and require two threads."""
     rng = np.random.default_rng(0)
     mean = node.op == "global_average_pool"  # needs channels with one range: others fetch theirs after the loop
     body = (input_node(size), conv_node(rng, "c", ("image",), 3, 8, activation="sigmoid" if mean else "linear"), node)
@@ -80,7 +80,7 @@ def check(driver: Driver, tmp_path: Path, node: Node, bits: str = "auto", size: 
     path = tmp_path / "window.glslnn"
     bundles.write(bundle, path)
     _, measured = vc4.measure(path, driver)
-    names = {entry.program for entry in bundle.manifest.passes if entry.layer == "n"}
+    names = {draw.program for draw in bundle.manifest.passes if draw.layer == "n"}
     assert not measured.failures
     assert {measured.programs[name].threads for name in names} == {2}
 
@@ -155,7 +155,7 @@ WIDE = ("layer", "shares", "most")
 def network_of_all_statistics(rng: np.random.Generator, channels: int) -> Graph:
     """Return a network of all these layers on one map, and their sum."""
     gamma = tuple(rng.normal(0.5, 1.0, channels).tolist())
-    both, window = ("mean", "deviation"), {"pool": (3, 3), "strides": (1, 1), "padding": (1, 1, 1, 1)}
+    statistics, window = ("mean", "deviation"), {"pool": (3, 3), "strides": (1, 1), "padding": (1, 1, 1, 1)}
     body = [
         input_node(SIZE),
         conv_node(rng, "stem", ("image",), 3, channels, activation="tanh"),
@@ -167,8 +167,8 @@ def network_of_all_statistics(rng: np.random.Generator, channels: int) -> Graph:
         pool_node("mean", "stem"),
         Node("deviation", "global_deviation", ("stem",)),
         *(
-            Node(f"group-{name}", "group_statistics", both, {"groups": channels // 5, "statistic": name})
-            for name in both
+            Node(f"group-{name}", "group_statistics", statistics, {"groups": channels // 5, "statistic": name})
+            for name in statistics
         ),
         Node("norm", "map_norm", ("stem", "group-mean", "group-deviation"), {"gamma": gamma, "beta": gamma}),
         Node("local", "local_response_norm", ("stem",), {"beta": 0.75, "alpha": 0.2}),
@@ -196,7 +196,7 @@ def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_statistics_compile_with_two_threads(path: Path, driver: Driver) -> None:
     _, measured = videocore.measure(path, driver)
     assert not measured.failures
-    threads = {name: entry.threads for name, entry in measured.programs.items() if not name.startswith(ONE_DRAW)}
+    threads = {name: program.threads for name, program in measured.programs.items() if not name.startswith(ONE_DRAW)}
     assert set(threads.values()) == {2}, threads
 
 
@@ -230,7 +230,7 @@ def test_wide_maps_compile_with_two_threads(
     bundles.write(bundle, tmp_path / "wide.glslnn")
     _, measured = videocore.measure(tmp_path / "wide.glslnn", driver)
     assert not measured.failures
-    threads = {name: entry.threads for name, entry in measured.programs.items() if name.startswith(WIDE)}
+    threads = {name: program.threads for name, program in measured.programs.items() if name.startswith(WIDE)}
     assert len(threads) == len(WIDE) and set(threads.values()) == {2}, threads
 
 
@@ -266,7 +266,7 @@ def test_dense_layers_have_two_threads(each_driver: Driver, tmp_path: Path, inpu
     path = tmp_path / "gates.glslnn"
     bundles.write(bundle, path)
     _, measured = videocore.measure(path, each_driver)
-    names = {entry.program for entry in bundle.manifest.passes if entry.layer in ("dense", "end")}
+    names = {draw.program for draw in bundle.manifest.passes if draw.layer in ("dense", "end")}
     assert not measured.failures
     assert {measured.programs[name].threads for name in names} == {2}
 
@@ -285,8 +285,7 @@ def test_the_budget_is_kept() -> None:
     A single process measures a start with the first model, then the programs and a frame of the others.
     """
     models = [ROOT / "models" / name for name in BUDGET]
-    command = [sys.executable, ROOT / "scripts/vc4/arm/count", "--together", *models]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_python(ROOT / "scripts/vc4/arm/count", "--together", *models)
     assert done.returncode == 0, done.stderr
     assert first_result.counter() is not None, "it is there now"
     counted = json.loads(done.stdout)

@@ -51,10 +51,7 @@ SAMPLE = {
         Case(3, 1, "depthwise", "texture", "relu(6)"),
         Case(3, 12, "dilated", "texture", "relu(6)"),
     ],
-    "texture-16": [
-        Case(1, 12, "residual", "texture-16", "hard_sigmoid"),
-        Case(3, 6, "plain", "texture-16", "relu(6)"),
-    ],
+    "texture-16": [Case(1, 12, "residual", "texture-16", "hard_sigmoid"), Case(3, 6, "plain", "texture-16", "relu(6)")],
     "texture-16, dilated": [Case(3, 6, "dilated", "texture-16", "relu(6)")],
 }
 
@@ -170,7 +167,7 @@ def check_threads(driver: Driver, tmp_path: Path, node: Node, bits: int = 8, bef
     built, _, _ = build(classifier(rng, body, CHANNELS), ["a", "b", "c"], options=options, calibration=pictures)
     bundles.write(built, path)
     bundle, measured = videocore.measure(path, driver)
-    programs = {entry.program for entry in bundle.manifest.passes if entry.layer == "n"}
+    programs = {draw.program for draw in bundle.manifest.passes if draw.layer == "n"}
     assert {measured.programs[program].threads for program in programs} == {2}
 
 

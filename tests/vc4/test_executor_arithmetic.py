@@ -76,8 +76,8 @@ def test_a_byte_is_its_255th_part_toward_zero(executor: Executor) -> None:
 
 def test_a_store_rounds_or_truncates(executor: Executor) -> None:
     store = "uniform vec4 a; void main() { gl_FragColor = a; }"
-    numbers = [(9 + part) / 255.0 for part in (0.49, 0.51, 0.9, 0.01)]
-    cases = [case(store, (1, 1), uniforms={"a": numbers}, switches={"PACK": how}) for how in ("round", "truncate")]
+    values = [(9 + fraction) / 255.0 for fraction in (0.49, 0.51, 0.9, 0.01)]
+    cases = [case(store, (1, 1), uniforms={"a": values}, switches={"PACK": how}) for how in ("round", "truncate")]
     rounded, truncated = drawn(executor, *cases)
     assert rounded[0, 0].tolist() == [9, 10, 10, 9]
     assert truncated[0, 0].tolist() == [9, 9, 9, 9]
@@ -230,9 +230,9 @@ def test_random_shaders(executor: Executor) -> None:
     cases = []
     for _ in range(SHADERS):
         texels = texture(rng.integers(0, 256, (20, 24, 4), np.uint8))
-        numbers = {"a": rng.uniform(-1, 2, 4).astype(np.float32).tolist()}
+        uniforms = {"a": rng.uniform(-1, 2, 4).astype(np.float32).tolist()}
         switches = {"ROUND": "nearest"}
-        cases.append(case(fragment(rng), size, textures=[texels], uniforms=numbers, switches=switches))
+        cases.append(case(fragment(rng), size, textures=[texels], uniforms=uniforms, switches=switches))
     differences = [
         np.abs(ours.astype(int) - theirs) for ours, theirs in zip(drawn(executor, *cases), drawn(None, *cases))
     ]

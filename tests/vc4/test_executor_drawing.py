@@ -151,10 +151,7 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_holds(executor: Executor) 
             },
             "not done: texture with three coordinates",
         ),
-        (
-            {"fragment": "void main() { gl_FragColor = gl_FragCoord.zzzz; }"},
-            "not done: the depth of a fragment",
-        ),
+        ({"fragment": "void main() { gl_FragColor = gl_FragCoord.zzzz; }"}, "not done: the depth of a fragment"),
     ],
     ids=["lines", "cube map", "depth"],
 )
@@ -195,7 +192,7 @@ def test_loads_are_those_of_the_job_for_the_kernel(driver: Driver, tmp_path: Pat
     lines = lines_of(driver, DRAW_TWICE, {"VC4_SHIM_DUMP": str(tmp_path)})
     jobs = parse(["@frame", *lines], ()).frame
     assert [job.loads for job in jobs] == [False, True]
-    records = [(tmp_path / f"submit{number}.bin").read_bytes() for number in (1, 2)]
+    records = [(tmp_path / f"submit{index}.bin").read_bytes() for index in (1, 2)]
     assert [struct.unpack_from("<I", data, COLOR_READ)[0] != 0xFFFFFFFF for data in records] == [False, True]
 
 

@@ -30,14 +30,14 @@ def write_replaced(folder: Path, body: str) -> Path:
     """Write the tiny network with ``body`` as main() of that layer; ``t`` is its texture, ``at`` a coordinate."""
     bundle = tiny.tiny_bundle(weights="uniform")
     (program,) = {drawn.program for drawn in bundle.manifest.passes if drawn.layer == LAYER}
-    entry = next(pair for pair in bundle.manifest.programs if pair.name == program)
-    source = bundle.members[entry.fragment].decode()
-    sampler = entry.samplers[0]
+    original = next(pair for pair in bundle.manifest.programs if pair.name == program)
+    source = bundle.members[original.fragment].decode()
+    sampler = original.samplers[0]
     body = re.sub(r"\bt\b", sampler, body)
     text = "\n".join(
         [
             f"uniform sampler2D {sampler};",
-            *(_declaration(source, name, count) for name, count in entry.uniforms.items()),
+            *(_declaration(source, name, count) for name, count in original.uniforms.items()),
             "varying vec4 coord0;",
             f"void main() {{ vec2 at = coord0.xy; {body} }}",
             "",
@@ -45,7 +45,7 @@ def write_replaced(folder: Path, body: str) -> Path:
     )
     assert f"sampler2D {sampler};" in source and "varying vec4 coord0" in source
     path = folder / "replaced.glslnn"
-    bundles.write(_with_member(bundle, entry.fragment, text.encode()), path)
+    bundles.write(_with_member(bundle, original.fragment, text.encode()), path)
     return path
 
 

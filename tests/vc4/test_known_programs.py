@@ -90,9 +90,9 @@ def test_only_new_programs_are_compiled(
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "others can write", "empty", "another format", "no object"])
 def test_a_damaged_file_is_written_again(damage: str, driver: Driver, first: Checked, cache: Path) -> None:
-    known = KnownPrograms(driver)
+    programs = KnownPrograms(driver)
     (path,) = cache.iterdir()
-    assert known.path == path and known.name == first[0].driver
+    assert programs.path == path and programs.name == first[0].driver
     content = path.read_bytes()
     if damage == "others can write":
         path.chmod(0o666)
@@ -111,8 +111,8 @@ def test_a_damaged_file_is_written_again(damage: str, driver: Driver, first: Che
 def test_another_driver_has_its_own_file(driver: Driver, cache: Path, tmp_path: Path) -> None:
     other = tmp_path / "driver"
     other.mkdir()
-    for entry in driver.prefix.iterdir():
-        (other / entry.name).symlink_to(entry)
+    for path in driver.prefix.iterdir():
+        (other / path.name).symlink_to(path)
     assert KnownPrograms(driver).path != KnownPrograms(Driver(other, "test")).path
 
 
@@ -121,11 +121,11 @@ def test_the_file_keeps_the_programs_used_last(
 ) -> None:
     shader = next(iter(first[1].programs.values()))
     monkeypatch.setattr("glsl_infer.tools.videocore.known_programs.MAX_PROGRAMS", 2)
-    known = KnownPrograms(driver)
-    known.keep(known.name, {"a": shader, "b": shader, "c": shader})
+    programs = KnownPrograms(driver)
+    programs.keep(programs.name, {"a": shader, "b": shader, "c": shader})
     again = KnownPrograms(driver)
     assert [again.get(key) for key in "abc"] == [None, shader, shader]
-    assert again.name == known.name
+    assert again.name == programs.name
 
 
 def test_a_folder_that_cannot_be_written_costs_only_time(

@@ -124,8 +124,8 @@ def test_turns_are_counted(executor: Executor, tmp_path: Path) -> None:
     for name, path in paths.items():
         bundle, measured = measure(path, executor.driver)
         jobs = {}
-        for entry in bundle.manifest.passes:
-            jobs.setdefault(entry.target, set()).add(entry.program)
+        for draw in bundle.manifest.passes:
+            jobs.setdefault(draw.target, set()).add(draw.program)
         assert len(jobs) == len(drawn[str(path)])
         for programs, counts in zip(jobs.values(), drawn[str(path)]):
             if len(programs) == 1:
@@ -162,7 +162,7 @@ def test_the_driver_counts_executed_instructions(executor: Executor, tmp_path: P
 
 
 def _quads() -> list[Quad]:
-    return [quad for entry in bundles.read(MODEL).manifest.passes for quad in entry.quads]
+    return [quad for draw in bundles.read(MODEL).manifest.passes for quad in draw.quads]
 
 
 MODELS = Path(__file__).resolve().parents[2] / "models"

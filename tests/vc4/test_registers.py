@@ -142,8 +142,8 @@ def test_partial_sums_wait_for_both_halves(compiled: Compile, kernel: int, chann
 
 def test_many_partial_sums_wait_for_the_sum_so_far(compiled: Compile) -> None:
     result = compiled(layer(8, 192, (3, 3)))
-    (entry,) = [node for node in result.bundle.graph.nodes if node.op == "convolution_sum"]
-    assert result.has_two_threads("partial sums") and entry.attrs["blocks"] > AT_ONCE // 2
+    (sum_node,) = [node for node in result.bundle.graph.nodes if node.op == "convolution_sum"]
+    assert result.has_two_threads("partial sums") and sum_node.attrs["blocks"] > AT_ONCE // 2
 
 
 @pytest.mark.sampled(4)

@@ -63,7 +63,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_activations_compile_with_two_threads(path: Path, driver: Driver) -> None:
     _, measured = videocore.measure(path, driver)
     assert not measured.failures
-    threads = {name: entry.threads for name, entry in measured.programs.items() if name.startswith(("fused", "alone"))}
+    threads = {
+        name: program.threads for name, program in measured.programs.items() if name.startswith(("fused", "alone"))
+    }
     assert len(threads) >= len(TEXTS)
     assert set(threads.values()) == {2}, threads
 

@@ -99,15 +99,15 @@ class Browser:
 
     def call(self, method: str, params: dict[str, Any] | None = None, session: str | None = None) -> dict[str, Any]:
         """Call a method of the protocol and return its result."""
-        number = next(self._numbers)
-        answer = self._answers[number] = queue.Queue()
-        self._write(number, method, params or {}, session)
+        message_id = next(self._numbers)
+        answer = self._answers[message_id] = queue.Queue()
+        self._write(message_id, method, params or {}, session)
         try:
             reply = answer.get(timeout=self.patience)
         except queue.Empty:
             raise PageError(f"{method}: no answer within {self.patience:.0f} s") from None
         finally:
-            del self._answers[number]
+            del self._answers[message_id]
         if "error" in reply:
             raise PageError(f"{method}: {reply['error']['message']}")
         return dict(reply["result"])
@@ -121,8 +121,8 @@ class Browser:
         for method in ("Runtime.enable", "Network.enable", "Runtime.runIfWaitingForDebugger"):
             self._write(next(self._numbers), method, {}, worker)
 
-    def _write(self, number: int, method: str, params: dict[str, Any], session: str | None) -> None:
-        message: dict[str, Any] = {"id": number, "method": method, "params": params}
+    def _write(self, message_id: int, method: str, params: dict[str, Any], session: str | None) -> None:
+        message: dict[str, Any] = {"id": message_id, "method": method, "params": params}
         if session is not None:
             message["sessionId"] = session
         data = json.dumps(message).encode() + b"\0"

@@ -13,9 +13,9 @@ SIZE = (320, 240)
 def frames(photograph: Path) -> list[Image.Image]:
     """Return the frames: a window that moves across the photograph and back."""
     with Image.open(photograph) as image:
-        whole = ImageOps.fit(image.convert("RGB"), (400, 300))
+        fitted = ImageOps.fit(image.convert("RGB"), (400, 300))
     shifts = [abs((i + FRAMES // 2) % FRAMES - FRAMES // 2) for i in range(FRAMES)]
-    return [whole.crop((2 * i, i, 2 * i + SIZE[0], i + SIZE[1])) for i in shifts]
+    return [fitted.crop((2 * i, i, 2 * i + SIZE[0], i + SIZE[1])) for i in shifts]
 
 
 def write(pictures: list[Image.Image], path: Path) -> None:

@@ -96,8 +96,8 @@ def test_three_runners_agree_on_a_picture(demo: Page, dist: Path, site: Site) ->
     for card in cards:
         assert len(card["labels"]) == 3
         assert card["labels"][0][0] == "Pineapple"
-        for label, part in card["labels"]:
-            assert abs(float(part.rstrip(" %")) / 100 - expected[label]) < 0.03, card["name"]
+        for label, percentage in card["labels"]:
+            assert abs(float(percentage.rstrip(" %")) / 100 - expected[label]) < 0.03, card["name"]
         assert card["frame"].endswith(" ms")
         assert card["first"].endswith(" ms")
     network = [f"tfjs/{DEFAULT_MODEL.stem}/{name}" for name in ("model.json", "weights.bin")]
@@ -156,10 +156,10 @@ def test_without_tfjs_the_page_names_the_missing_file(demo: Page, without_tfjs: 
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     compare(demo)
     wait_for_the_end(demo)
-    ours, *others = demo.evaluate(CARDS)
+    ours, *other_runners = demo.evaluate(CARDS)
     assert not ours["wrong"]
     assert ours["labels"][0][0] == "Pineapple"
-    for card in others:
+    for card in other_runners:
         assert card["wrong"]
         assert "npm could not fetch it" in card["about"]
         assert "make web" in card["about"]

@@ -54,22 +54,22 @@ def served(site: Site) -> None:
 def test_sound_bundles_give_the_listed_numbers(blank: Page, site: Site) -> None:
     served(site)
     assert INDEX["sound"]
-    for entry in INDEX["sound"]:
-        results = blank.evaluate(RUN, entry)
-        check_outputs(entry, {name: np.array(data, np.float32).reshape(shape) for name, shape, data in results})
+    for case in INDEX["sound"]:
+        results = blank.evaluate(RUN, case)
+        check_outputs(case, {name: np.array(data, np.float32).reshape(shape) for name, shape, data in results})
 
 
 def test_parts_are_refused_by_their_operators(blank: Page, site: Site) -> None:
     served(site)
-    (entry,) = INDEX["parts"]
-    ((scores, rule, message),) = blank.evaluate(READ, [entry["file"]]).values()
+    (case,) = INDEX["parts"]
+    ((scores, rule, message),) = blank.evaluate(READ, [case["file"]]).values()
     assert (scores, rule) == ("BundleError", "parts")
-    assert f"has layers for the CPU ({', '.join(entry['operators'])}), which this runner cannot compute" in message
+    assert f"has layers for the CPU ({', '.join(case['operators'])}), which this runner cannot compute" in message
 
 
 def test_damaged_bundles_are_refused_by_their_rule(blank: Page, site: Site) -> None:
     served(site)
-    rules = {entry["file"]: entry["rule"] for entry in INDEX["damaged"]}
+    rules = {case["file"]: case["rule"] for case in INDEX["damaged"]}
     result: dict[str, Any] = blank.evaluate(READ, list(rules))
     assert {name: rule for name, (_, rule, _) in result.items()} == rules
     for kind, rule, message in result.values():

@@ -91,9 +91,9 @@ def test_two_models_on_one_page_do_not_disturb_each_other(blank: Page, canvas: s
         said.push([...(await one.run(bytes(one))).data]);
         return {{said, shared}};
     }})()""")
-    said = result["said"]
-    assert said[0] == said[2] == said[4] == said[6]
-    assert said[1] == said[3] == said[5]
+    texts = result["said"]
+    assert texts[0] == texts[2] == texts[4] == texts[6]
+    assert texts[1] == texts[3] == texts[5]
     assert result["shared"] == (canvas != "undefined")
 
 

@@ -283,8 +283,8 @@ def test_logits_and_labels_are_the_python_runners(
         assert {NONE, "Carrots"} < {label for label, _ in expected.values()}
     blank.evaluate(LOAD, f"/models/{model.name}")
     for address, (label, logits) in expected.items():
-        top, *others = blank.evaluate(CLASSIFY, address)  # one call each: a busy machine takes seconds for one
-        error = np.array(others) - np.mean(others) - (logits - logits.mean())
+        top, *later = blank.evaluate(CLASSIFY, address)  # one call each: a busy machine takes seconds for one
+        error = np.array(later) - np.mean(later) - (logits - logits.mean())
         print(address, label, f"{np.abs(error).max():.3f}")
         assert np.abs(error).max() <= MARGIN, address
         assert top == label, address

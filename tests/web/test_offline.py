@@ -31,8 +31,8 @@ def test_the_page_works_when_the_server_is_gone(browser: Browser, dist: Path) ->
         page.wait_for("!document.getElementById('camera').disabled")
         site.files["/style.css"] = b":root { --seen: new; }"
         page.go(f"{site.address}/")  # the server has priority: a new version is used at once
-        seen = "getComputedStyle(document.documentElement).getPropertyValue('--seen')"
-        assert page.evaluate(seen).strip() == "new"
+        style_property = "getComputedStyle(document.documentElement).getPropertyValue('--seen')"
+        assert page.evaluate(style_property).strip() == "new"
         address = site.address
     page.go(f"{address}/")
     page.wait_for("!document.getElementById('camera').disabled")

@@ -202,14 +202,14 @@ def test_wide_convolutions_with_weights_in_a_texture(
     feed, wide = conv_node(rng, "feed", ("image",), 3, channels), conv_node(rng, "wide", ("feed",), channels, FILTERS)
     graph = prepare(classifier(rng, [input_node(SIZE), feed, wide], FILTERS)).graph
     bundle = to_bundle(lower.to_program(graph, Target(weights="texture")), ["a", "b", "c"])
-    assert [len(entry.quads) for entry in bundle.manifest.passes if entry.layer == "wide"] == [FILTERS // 4]
+    assert [len(draw.quads) for draw in bundle.manifest.passes if draw.layer == "wide"] == [FILTERS // 4]
     path = tmp_path / f"wide-{channels}.glslnn"
     bundles.write(bundle, path)
     assert_same_results(blank, site, path, {"image": rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8)})
 
 
 def test_an_added_operator_runs_without_a_change(blank: Page, site: Site, tmp_path: Path) -> None:
-    project = new_operator.written(tmp_path)
+    project = new_operator.write_by_copy(tmp_path)
     site.files["/new_operator.glslnn"] = project.bundle.read_bytes()
     result = blank.evaluate(RUN_ADDED_OPERATOR, project.picture.ravel().tolist())
     assert "mirrored" in result["layers"]

@@ -150,8 +150,8 @@ def test_objects_are_followed_as_in_python(blank: Page, folder: Path, context: C
         [png_of(frame) for frame in frames],
     )
     assert [len(items) for items in result] == [len(items) for items in expected] == [1] * 6 + [0]
-    for items, others in zip(result[:-1], expected[:-1]):
-        same_points(items[0], others[0], 0.5)
+    for items, expected_items in zip(result[:-1], expected[:-1]):
+        same_points(items[0], expected_items[0], 0.5)
 
 
 def test_a_mask_is_pythons(blank: Page, folder: Path, context: Context) -> None:
@@ -224,7 +224,7 @@ def test_the_packages_tasks_are_read(blank: Page) -> None:
         read = blank.evaluate("async (name) => tasks.fetchTask(`/data/${name}`)", path.name)
         entries = {**read["rules"], "what": read["what"], "model": read["model"]}
         only_python = {"cut", "follow", "boxes", "scores", "turned"}
-        expected = {key: entry for key, entry in json.loads(path.read_text("utf-8")).items() if key not in only_python}
+        expected = {key: value for key, value in json.loads(path.read_text("utf-8")).items() if key not in only_python}
         assert {key: entries[key] for key in expected} == expected
 
 
@@ -242,6 +242,7 @@ def test_invalid_task_entries_are_named(blank: Page, served: Site, folder: Path)
 
 
 def choose_task(page: Page, name: str) -> None:
+    """Choose a task in the page's list."""
     page.evaluate(
         """(name) => {
             const task = document.getElementById("task");
@@ -368,11 +369,7 @@ def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, text: str) ->
         "--use-fake-device-for-media-stream",
         f"--use-file-for-fake-video-capture={tmp_path}/film.mjpeg",
     )
-    with (
-        Site({"": page_folder}) as running,
-        Browser(flags) as filmed,
-        opened(filmed, running, height=800) as page,
-    ):
+    with Site({"": page_folder}) as running, Browser(flags) as filmed, opened(filmed, running, height=800) as page:
         choose_task(page, task)
         about = "document.getElementById('about').textContent"
         page.wait_for(f"{about} && !{about}.startsWith('grocery') && !document.getElementById('camera').disabled")

@@ -47,7 +47,7 @@ def shows(path: Path) -> str | None:
 def curves_data(runs: Sequence[dict[str, Any]]) -> list[Any]:
     """Return the data of ``curves``: name and history of each run."""
     keys = ("epoch", "loss", "val_loss", "val_loss_average", "accuracy", "val_accuracy", "val_accuracy_average")
-    return [[run["name"], [[entry.get(key) for key in keys] for entry in run["history"]]] for run in runs]
+    return [[run["name"], [[epoch.get(key) for key in keys] for epoch in run["history"]]] for run in runs]
 
 
 def curves(runs: Sequence[dict[str, Any]]) -> bytes:
@@ -61,7 +61,7 @@ def curves(runs: Sequence[dict[str, Any]]) -> bytes:
     start, marks = 0, []
     data = curves_data(runs)
     for _, entries in data:
-        rows = np.array([[np.nan if value is None else float(value) for value in entry] for entry in entries])
+        rows = np.array([[np.nan if value is None else float(value) for value in epoch] for epoch in entries])
         for axes, first, factor in ((left, 1, 1.0), (right, 4, 100.0)):
             for column, (name, colour) in enumerate(LINES.items(), start=first):
                 has_value = np.isfinite(rows[:, column])

@@ -225,10 +225,10 @@ def _run(path: Path) -> dict[str, Any]:
     recipe = path / "recipe.yaml"
     config = path / "config.json"
     history = [
-        {key: round(value, 5) if isinstance(value, float) else value for key, value in entry.items()}
-        for entry in _json(path / "history.json")
+        {key: round(value, 5) if isinstance(value, float) else value for key, value in epoch.items()}
+        for epoch in _json(path / "history.json")
     ]
-    if not history or not all("epoch" in entry for entry in history):
+    if not history or not all("epoch" in epoch for epoch in history):
         raise InputError(f"{path / 'history.json'}: has no epochs; a card describes a finished run")
     return {
         "name": path.name,

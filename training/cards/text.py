@@ -77,12 +77,12 @@ def _agreement(evaluations: dict[str, Evaluation]) -> Iterator[str]:
         return
     yield "| split | compared | same first label | lost | gained | net loss | logits' mean / largest difference |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
-    for split, pair, numbers in rows:
+    for split, pair, agreement in rows:
         names = " with ".join(NAMES[name] for name in pair.split(" to "))
         yield (
-            f"| {split} | {names} | {_percent(numbers['agreement'])} | {numbers['lost']} | {numbers['gained']} "
-            f"| {numbers['net_loss_points']:.2f} points, {numbers['net_loss_pictures']} images "
-            f"| {numbers['mean_logit_error']:.3f} / {numbers['largest_logit_error']:.2f} |"
+            f"| {split} | {names} | {_percent(agreement['agreement'])} | {agreement['lost']} | {agreement['gained']} "
+            f"| {agreement['net_loss_points']:.2f} points, {agreement['net_loss_pictures']} images "
+            f"| {agreement['mean_logit_error']:.3f} / {agreement['largest_logit_error']:.2f} |"
         )
 
 
@@ -130,11 +130,11 @@ def _mistakes(evaluation: Evaluation) -> Iterator[str]:
 def _run(run: dict[str, Any], index: int, of: int) -> str:
     """Return the paragraphs of a run: its epochs and time, arguments and recipe."""
     history = run["history"]
-    seconds = sum(entry.get("seconds", 0) + entry.get("seconds_val", 0) for entry in history)
+    seconds = sum(row.get("seconds", 0) + row.get("seconds_val", 0) for row in history)
     lines = [f"**Run {index + 1} of {of}, `{run['name']}`.** " if of > 1 else f"**Run `{run['name']}`.** "]
     lines[0] += f"{history[-1]['epoch']} epochs in {_duration(seconds)}."
     accuracies = [
-        (entry[key], entry["epoch"], weights) for entry in history for key, weights in KINDS.items() if entry.get(key)
+        (row[key], row["epoch"], weights) for row in history for key, weights in KINDS.items() if row.get(key)
     ]
     if accuracies:
         best, epoch, weights = max(accuracies, key=lambda accuracy: accuracy[0])

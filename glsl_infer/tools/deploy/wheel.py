@@ -53,7 +53,7 @@ def _package() -> dict[str, bytes]:
     modules = {f"glsl_infer/{name.as_posix()}": path for name, path in files.items() if path.suffix in _SUFFIXES}
     contents = {name: path.read_bytes() for name, path in modules.items()}
     for name in resources.template_names():
-        contents[f"glsl_infer/shaders/{name}"] = resources.template(name).encode("utf-8")
+        contents[f"glsl_infer/shaders/{name}"] = resources.template_source(name).encode("utf-8")
     models = [resources.model(name) for name in resources.MODEL_NAMES]
     return {**contents, **{f"glsl_infer/models/{model.name}": model.read_bytes() for model in models}}
 

@@ -67,9 +67,9 @@ def film(person: Image.Image, frames: int) -> Iterator[Frame]:
     for index in range(frames):
         visit, at = divmod(index, THERE + GONE)
         canvas = Image.new("RGB", (WIDTH, HEIGHT), (40 + visit % 60, 60, 70))
-        for number in range(1 + visit % 2 if at < THERE else 0):
+        for figure in range(1 + visit % 2 if at < THERE else 0):
             side = HEIGHT - 40 + at % 41
-            x = round((WIDTH - side) * (at / THERE if number == 0 else 1.0 - at / THERE))
+            x = round((WIDTH - side) * (at / THERE if figure == 0 else 1.0 - at / THERE))
             canvas.paste(person.resize((side, side)), (x, (HEIGHT - side) // 2))
         yield Frame(np.asarray(canvas), index)
 

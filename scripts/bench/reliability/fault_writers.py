@@ -74,8 +74,8 @@ def table(folder: Path, version: str, _: Path) -> None:
     from glsl_infer.cli.table_file import open_table
 
     with open_table(folder / "out.csv", ["file", "label"]) as rows:
-        for number in range(4):
-            rows.write([f"{number}.jpg", version])
+        for index in range(4):
+            rows.write([f"{index}.jpg", version])
 
 
 def programs(folder: Path, version: str, _: Path) -> None:

@@ -136,10 +136,10 @@ def work(job: dict[str, Any]) -> None:
     warnings.simplefilter("ignore")
     _say({"start_rss": _status("VmRSS")})
     path = Path(job["folder"]) / f"current.{'glslnn' if job['target'] == 'bundle' else job['target']}"
-    for number in range(job["files"]):
+    for index in range(job["files"]):
         if time.monotonic() > deadline:
             break
-        kind, data = make((job["seed"], number))
+        kind, data = make((job["seed"], index))
         path.write_bytes(data)
         _say({"kind": kind})
         started = time.monotonic()

@@ -122,9 +122,9 @@ def compare(files: int, first: int, keep: Path) -> tuple[Counter[str], list[str]
         (folder / "sound").mkdir()
         sound = sound_bundles(folder / "sound", parts=False)  # other readers refuse parts
         batch: list[tuple[str, Path]] = []
-        for number in range(files):
-            kind, data = mutated((first, number), sound)
-            path = folder / f"{number}.glslnn"
+        for index in range(files):
+            kind, data = mutated((first, index), sound)
+            path = folder / f"{index}.glslnn"
             path.write_bytes(data)
             kinds[kind] += 1
             batch.append((kind, path))

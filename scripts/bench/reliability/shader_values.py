@@ -78,9 +78,7 @@ class RandomShader:
 
     def __init__(self, seed: tuple[int, int]) -> None:
         self.random = random.Random(f"{seed}")
-        self.variables: list[dict[str, str]] = [
-            {"coord0": "vec4", "coord1": "vec4", "u": "float", "texel": "vec2"},
-        ]
+        self.variables: list[dict[str, str]] = [{"coord0": "vec4", "coord1": "vec4", "u": "float", "texel": "vec2"}]
         self.read_only = {"coord0", "coord1", "u", "texel"}
         self.functions: list[tuple[str, str, list[str]]] = []
         self.macros: dict[str, tuple[int, str]] = {}
@@ -163,13 +161,13 @@ class RandomShader:
 
     def _function(self) -> list[str]:
         kind = self._pick((*TYPES, "void"))
-        named = [entry[0] for entry in self.functions]
+        named = [known_function[0] for known_function in self.functions]
         name = self._pick(named) if named and self._chance(0.3) else self._name("f")
         on_some_devices = self._chance(0.1)
         if on_some_devices and self._chance(0.5):
             name = self._pick(("log2", "tan", "exact_exp"))
         params = [self._pick(TYPES) for _ in range(self.random.randint(0, 2))]
-        if any(entry[0] == name and entry[2] == params for entry in self.functions):
+        if any(known_function[0] == name and known_function[2] == params for known_function in self.functions):
             name = self._name("f")
         names = [self._name("p") for _ in params]
         lines = [f"{kind} {name}({', '.join(f'{a} {b}' for a, b in zip(params, names))}) {{"]
@@ -320,7 +318,7 @@ class RandomShader:
 
     def _function_value(self, kind: str, depth: int) -> str:
         """Call a function of the shader with a result of this type; return "" without such a function."""
-        suitable = [entry for entry in self.functions if entry[1] == kind]
+        suitable = [function for function in self.functions if function[1] == kind]
         if not suitable:
             return ""
         name, _, params = self._pick(suitable)
@@ -360,8 +358,8 @@ class RandomShader:
                 return f"{name}.{parts}"
         if kind == "vec4" and self._chance(0.2):
             return f"weights[{self._pick(('0', '1', '2', '3', '2 - 1'))}]"
-        number = self._pick(NUMBERS)
-        return str(number) if kind == "float" else f"{kind}({number})"
+        literal = self._pick(NUMBERS)
+        return str(literal) if kind == "float" else f"{kind}({literal})"
 
 
 def random_inputs(rng: np.random.Generator, shader: Shader) -> Callable[[str, str, int], NDArray[Any]]:
@@ -395,8 +393,8 @@ def judge(text: str, seed: int) -> str:
         shader = parse("random", text)
     except BundleError:
         return "refused"
-    for number, device in enumerate(DEVICES):
-        rng = np.random.default_rng((seed, number))
+    for index, device in enumerate(DEVICES):
+        rng = np.random.default_rng((seed, index))
         machine = Machine(
             text,
             device,
@@ -404,7 +402,7 @@ def judge(text: str, seed: int) -> str:
             FRAGMENTS,
             random_texels(rng),
             shader.executed,
-            fast=number == len(DEVICES) - 1,
+            fast=index == len(DEVICES) - 1,
         )
         try:
             machine.run()
@@ -419,13 +417,13 @@ def check(seed: int, programs: int, seconds: float) -> dict[str, Any]:
     """Test ``programs`` programs, or fewer if the time is over; return the counts and findings."""
     end = time.monotonic() + seconds
     report: dict[str, Any] = {"seed": seed, "programs": 0, "accepted": 0, "findings": []}
-    for number in range(programs):
-        text = RandomShader((seed, number)).text()
-        verdict = judge(text, number)
+    for index in range(programs):
+        text = RandomShader((seed, index)).text()
+        verdict = judge(text, index)
         report["programs"] += 1
         report["accepted"] += verdict != "refused"
         if verdict not in ("refused", "accepted", "no GLSL"):
-            report["findings"].append({"number": number, "finding": verdict, "text": text})
+            report["findings"].append({"number": index, "finding": verdict, "text": text})
         if time.monotonic() > end or len(report["findings"]) >= MOST_FINDINGS:
             break
     return report
@@ -444,8 +442,8 @@ def main() -> int:
         print(json.dumps(report))
     else:
         print(f"{report['programs']} programs, {report['accepted']} accepted, {len(report['findings'])} findings")
-        for entry in report["findings"]:
-            print(f"program {entry['number']} of seed {args.seed}: {entry['finding']}", entry["text"], sep="\n")
+        for finding in report["findings"]:
+            print(f"program {finding['number']} of seed {args.seed}: {finding['finding']}", finding["text"], sep="\n")
     return 1 if report["findings"] else 0
 
 

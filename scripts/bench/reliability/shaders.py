@@ -62,10 +62,10 @@ def sources(is_random: bool = False) -> list[str]:
     return sorted(texts)
 
 
-def mutant(texts: Sequence[str], seed: int, number: int) -> tuple[str, Shader | None]:
+def mutant(texts: Sequence[str], seed: int, index: int) -> tuple[str, Shader | None]:
     """Return a changed or random shader, and its parsed form; None if the reader refuses it."""
-    rng = Random(str((seed, number)))
-    text = glsl_tokens(rng, rng.choice(texts), texts) if texts else RandomShader((seed, number)).text()
+    rng = Random(str((seed, index)))
+    text = glsl_tokens(rng, rng.choice(texts), texts) if texts else RandomShader((seed, index)).text()
     try:
         return text, parse("mutant", text)
     except BundleError:
@@ -81,12 +81,12 @@ def work(seed: int, first: int, last: int, is_random: bool) -> None:
         texture = objects.texture(SIDE, SIDE, np.random.default_rng(0).bytes(4 * SIDE * SIDE))
         framebuffer = objects.framebuffer(objects.texture(SIDE, SIDE))
         triangle = objects.buffer(np.array([-1, -1, 3, -1, -1, 3], "<f4").tobytes())
-        for number in range(first, last):
-            text, shader = mutant(texts, seed, number)
+        for index in range(first, last):
+            text, shader = mutant(texts, seed, index)
             if shader is None:
                 print('{"verdict": "refused"}', flush=True)
                 continue
-            print(json.dumps({"number": number, "written": shader.written}), flush=True)
+            print(json.dumps({"number": index, "written": shader.written}), flush=True)
             verdict = "drawn"
             for lines in LATE_LINES if "VC4" in context.gl.text(GL.GL_RENDERER) else LINES:
                 try:
@@ -101,7 +101,7 @@ def _draw(
 ) -> None:
     gl = context.gl
     fragment = (template("prelude.glsl") + lines + text).encode("ascii")
-    varyings = 1 + max((int(number) for number in re.findall(r"varying vec4 coord(\d)", text)), default=0)
+    varyings = 1 + max((int(digits) for digits in re.findall(r"varying vec4 coord(\d)", text)), default=0)
     with Objects(gl) as objects:
         names = ["position", *(f"corner{k}" for k in range(varyings))]
         program = objects.program(vertex_shader(varyings).encode("ascii"), fragment, names, "mutant")

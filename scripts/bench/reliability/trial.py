@@ -54,7 +54,7 @@ def check(path: Path, context: Context | None) -> str:
     if inspected != 0 and ran == RUN:
         raise FindingError(f"'glsl-infer inspect' ends with {inspected}")
     manifest = bundle.manifest
-    if context is None or max(max(entry.height, entry.width) for entry in manifest.inputs) > 1024:
+    if context is None or max(max(model_input.height, model_input.width) for model_input in manifest.inputs) > 1024:
         return ran
     try:
         with Session(bundle, context=context, cache=False) as session:

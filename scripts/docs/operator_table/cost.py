@@ -81,10 +81,10 @@ def cost(row: Row, bundle: Bundle, without: Bundle | None, calibrated: bool) -> 
 def totals(bundle: Bundle, layers: set[str] | None = None) -> tuple[int, int]:
     """Return (passes, texels fetched) of a frame, or of the given layers."""
     shaders = {program.name: bundle.members[program.fragment].decode() for program in bundle.manifest.programs}
-    passes = [entry for entry in bundle.manifest.passes if layers is None or entry.layer in layers]
+    passes = [draw for draw in bundle.manifest.passes if layers is None or draw.layer in layers]
     fetched = 0
-    for entry in passes:
-        fetched += _fetches(shaders[entry.program]) * entry.pixels
+    for draw in passes:
+        fetched += _fetches(shaders[draw.program]) * draw.pixels
     return len(passes), fetched
 
 

@@ -1,21 +1,21 @@
-// A picture, and over it what a mask says, as shaders/masked.frag does it in Python's windows.
+// An image with a mask over it, as shaders/masked.frag of Python's windows.
 //
-// LOOK   0: what it holds is tinted; 1: on a chessboard, which stands for nothing; 2: on the picture itself, blurred
+// LOOK   0: the masked part is tinted; 1: it is on a chessboard; 2: it is on the blurred image
 precision highp float;
 varying vec2 place;
 uniform sampler2D source;
 uniform sampler2D mask;
-uniform vec4 seen;    // from a place of the picture to one of the mask: times .xy, plus .zw
-uniform vec4 reach;   // of the part of the picture that the network saw: left, top, right, bottom
-uniform vec2 edge;    // the numbers between which the edge is soft
+uniform vec4 seen;    // from image to mask coordinates: times .xy, plus .zw
+uniform vec4 reach;   // edges of the network's input in the image: left, top, right, bottom
+uniform vec2 edge;    // mask values between which the edge is smooth
 uniform vec3 ink;
-uniform vec2 radius;  // of the blur, in parts of the picture
-uniform vec2 squares; // of the chessboard, across and down
+uniform vec2 radius;  // radius of the blur, as a share of the image
+uniform vec2 squares; // squares of the chessboard, across and down
 
 void main() {
     vec3 colour = texture2D(source, place).rgb;
     float part = texture2D(mask, place * seen.xy + seen.zw).r;
-    if (any(lessThan(place, reach.xy)) || any(greaterThan(place, reach.zw))) part = 0.0; // the network did not see it
+    if (any(lessThan(place, reach.xy)) || any(greaterThan(place, reach.zw))) part = 0.0; // outside the network's input
     vec3 held = colour;
     vec3 behind = colour;
 #if LOOK == 0

@@ -1,14 +1,15 @@
-// Scales a picture along one axis; the prelude and some #define lines go before it (src/preprocess.ts).
+// One axis of an image scaled by the exact area average, or enlarged bilinearly. src/preprocess.ts prepends the prelude
+// and the macros CHANNELS, TAPS and ENLARGE.
 varying highp vec2 pixel;
 uniform sampler2D source;
 uniform vec2 texel;  // 1 / size of the source's texture
-uniform vec2 origin; // the first texel that is used of it
-uniform vec2 axis;   // along which to scale
-uniform float side;  // texels there
-uniform float size;  // pixels here
-uniform vec3 keep;   // 0 for channels that the network's picture has not
+uniform vec2 origin; // first texel of the source rectangle
+uniform vec2 axis;   // (1, 0) or (0, 1)
+uniform float side;  // texels of the source rectangle along the axis
+uniform float size;  // pixels of the result along the axis
+uniform vec3 keep;   // 0 for channels that the network's input does not have, otherwise 1
 
-// The colour of a texel of the source, as the network's picture has it before it is scaled.
+// Return the colour of a source texel with the channels of the network's input.
 vec4 color(vec4 given) {
 #if CHANNELS == 4
     return given;

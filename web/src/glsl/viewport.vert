@@ -1,4 +1,4 @@
-// For draws over the whole viewport: the place of a fragment, (0, 0) to `extent`.
+// Draw over the whole viewport. `pixel` is the position of the fragment, (0, 0) to `extent`.
 #version 100
 attribute vec2 position;
 uniform vec2 extent;

@@ -1,4 +1,4 @@
-// All of a canvas, whose first row is its upper edge.
+// Draw over the whole canvas, whose first row is its upper edge.
 attribute vec2 position;
 varying vec2 place; // from 0 at the upper left corner to 1 at the lower right one
 

@@ -1,17 +1,17 @@
-// A turned rectangle of the camera's picture as the next network reads it, in one pass: each pixel is the mean of
-// TAPS x TAPS places in the part of the picture that it covers, no farther apart than the camera's pixels are, each
-// read bilinearly. Beyond the picture its edge goes on. The app puts lines in front: #version 100, #define TAPS, and
-// #define GREY where the network reads grey.
+// A rotated rectangle of the camera's image as the input of the next network, in one pass.
+//
+// Each pixel is the mean of TAPS x TAPS bilinear samples of its area in the image, at most a camera pixel apart. Beyond
+// the image, its edge is repeated. The app prepends #version 100, #define TAPS, and #define GREY for grey networks.
 #extension GL_OES_EGL_image_external : require
 precision highp float;
 
 uniform highp samplerExternalOES camera;
-uniform mat4 transform;     // from the upright picture, 0 to 1 with (0, 0) at the lower left, to the camera's texture
-uniform vec2 upright;       // width and height of the upright picture, in pixels
-uniform vec2 origin;        // texel of the target where the cut begins
-uniform vec2 first;         // pixel of the picture at its top left corner
-uniform vec2 across;        // pixels of the picture from one texel to the next, to the right
-uniform vec2 down;          // and downwards
+uniform mat4 transform;     // from the upright image (0 to 1, from its lower left corner) to the camera's texture
+uniform vec2 upright;       // width and height of the upright image, in pixels
+uniform vec2 origin;        // first texel of the rectangle in the render target
+uniform vec2 first;         // pixel of the image at the rectangle's top left corner
+uniform vec2 across;        // pixels of the image from a texel to its right neighbour
+uniform vec2 down;          // pixels of the image from a texel to its lower neighbour
 
 void main() {
     vec2 texel = floor(gl_FragCoord.xy - origin);

@@ -1,16 +1,16 @@
 #version 100
-// The camera's picture on the whole screen, as camera_preview.frag, and what a mask leaves out of it blurred and darker.
+// The camera's image on the full screen, as camera_preview.frag. Pixels outside of the mask are blurred and darker.
 #extension GL_OES_EGL_image_external : require
-precision highp float;   // half floats cannot tell a thousand pixels apart
+precision highp float;   // half floats cannot distinguish a thousand pixels
 
 uniform samplerExternalOES camera;
-uniform sampler2D mask;     // its numbers, 0 to 1, top row first
-uniform mat4 transform;     // from the upright picture, 0 to 1 with (0, 0) at the lower left, to the camera's texture
-uniform vec2 shown;         // which part of it fits the screen, in both directions
-uniform vec2 scale;         // from a place of the upright picture to one of the mask
+uniform sampler2D mask;     // values from 0 to 1, top row first
+uniform mat4 transform;     // from the upright image (0 to 1, from its lower left corner) to the camera's texture
+uniform vec2 shown;         // the share of the image that is on the screen, across and down
+uniform vec2 scale;         // from upright image to mask coordinates: times scale, plus offset
 uniform vec2 offset;
-uniform vec2 edge;          // the numbers between which the edge is soft
-uniform vec2 radius;        // of the blur, in parts of the upright picture
+uniform vec2 edge;          // mask values between which the edge is smooth
+uniform vec2 radius;        // radius of the blur, as a share of the upright image
 varying vec2 place;
 
 vec3 at(vec2 there) {
@@ -22,7 +22,7 @@ void main() {
     vec2 found = there * scale + offset;
     float part = texture2D(mask, found).r;
     if (any(lessThan(found, vec2(0.0))) || any(greaterThan(found, vec2(1.0)))) {
-        part = 0.0; // the network did not see it
+        part = 0.0; // outside the network's input
     }
     vec3 behind = vec3(0.0);
     for (int j = -2; j <= 2; ++j) {

@@ -1,11 +1,11 @@
 #version 100
-// The camera's picture on the whole screen: upright, its middle cut out so that nothing is distorted.
+// The camera's image on the full screen: upright, cropped to its middle, so that it is not distorted.
 #extension GL_OES_EGL_image_external : require
-precision highp float;   // half floats cannot tell a thousand pixels apart
+precision highp float;   // half floats cannot distinguish a thousand pixels
 
 uniform samplerExternalOES camera;
-uniform mat4 transform;     // from the upright picture, 0 to 1 with (0, 0) at the lower left, to the camera's texture
-uniform vec2 shown;         // which part of it fits the screen, in both directions
+uniform mat4 transform;     // from the upright image (0 to 1, from its lower left corner) to the camera's texture
+uniform vec2 shown;         // the share of the image that is on the screen, across and down
 varying vec2 place;
 
 void main() {

@@ -1,5 +1,5 @@
 #version 100
-// One triangle that covers the viewport; `place` is 0 to 1 over it, from the lower left corner.
+// One triangle that covers the viewport. `place` is its position there, (0, 0) to (1, 1) from the lower left corner.
 attribute vec2 position;
 varying vec2 place;
 

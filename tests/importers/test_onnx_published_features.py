@@ -63,8 +63,8 @@ def test_scales_of_each_output_of_a_dense_layer(turned: int) -> None:
 
 
 def in_8_bits(file: File, x: str, scale: float, zero: int) -> str:
-    numbers = [file.constant(scale), file.constant(zero, "int8")]
-    return file.op("DequantizeLinear", [file.op("QuantizeLinear", [x, *numbers], file.shapes[x]), *numbers],
+    quantization = [file.constant(scale), file.constant(zero, "int8")]
+    return file.op("DequantizeLinear", [file.op("QuantizeLinear", [x, *quantization], file.shapes[x]), *quantization],
                    file.shapes[x])  # fmt: skip
 
 
@@ -82,10 +82,10 @@ def test_the_file_sets_the_values_of_bytes(of_picture: int, of_relu: int, expect
     y = in_8_bits(file, file.op("Relu", [file.conv(x, 4)], (1, 4, 8, 6)), 0.03, of_relu)
     file.output(file.conv(y, 2))
     (image,) = importer.load(file.model()).inputs
-    results = [numbers[0] for numbers in picture_range(image)]
+    results = [bounds[0] for bounds in picture_range(image)]
     assert np.allclose(results, expected)
     (image,) = importer.load(file.model(), input_range=(-1.0, 1.0)).inputs
-    assert np.allclose([numbers[0] for numbers in picture_range(image)], (2.0, 127.5))
+    assert np.allclose([bounds[0] for bounds in picture_range(image)], (2.0, 127.5))
 
 
 @pytest.mark.parametrize("cut", [True, False])

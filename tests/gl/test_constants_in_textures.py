@@ -49,7 +49,7 @@ def network(
         rng, "wide", inputs, channels, FILTERS, kernel=(kernel, kernel), padding=around, activation=activation
     )
     factors = np.where(np.arange(FILTERS) % 2, louder, 1.0).astype(np.float32)
-    weights = {name: numbers * factors for name, numbers in wide.weights.items()}
+    weights = {name: values * factors for name, values in wide.weights.items()}
     if quiet:  # the sums are small compared with the stored values
         weights = {"kernel": 0.02 * weights["kernel"], "bias": np.abs(weights["bias"]) + np.float32(1.0)}
     body.append(Node(wide.name, wide.op, wide.inputs, wide.attrs, weights))
@@ -78,8 +78,8 @@ CASES: dict[str, dict[str, Any]] = {
 def test_one_draw_is_exact(context: Context, monkeypatch: pytest.MonkeyPatch, case: dict[str, Any], bits: int) -> None:
     monkeypatch.setattr(weight_bytes, "MOST_NOISE", np.inf if bits == 8 else 0.0)
     bundle = made_of(network(**case))
-    drawn = [entry for entry in bundle.manifest.passes if entry.layer == "wide"]
-    assert [len(entry.quads) for entry in drawn] == [-(-FILTERS // 4)]
+    drawn = [draw for draw in bundle.manifest.passes if draw.layer == "wide"]
+    assert [len(draw.quads) for draw in drawn] == [-(-FILTERS // 4)]
     program = next(program for program in bundle.manifest.programs if program.name == drawn[0].program)
     assert BITS[bits] in bundle.members[program.fragment]
     assert dict(program.uniforms)["number_units"] == 4
@@ -96,9 +96,9 @@ def test_slopes_do_not_cost_a_program_for_each_slice() -> None:
         name, slopes = f"pw{index}", prelu(rng, 256)
         body.append(conv_node(rng, name, (body[-1].name,), 256, 256, activation=slopes))
     bundle = made_of(classifier(rng, body, 256), "auto")
-    drawn = [entry for entry in bundle.manifest.passes if entry.layer.startswith("pw")]
-    assert [len(entry.quads) for entry in drawn] == [64, 64, 64]
-    assert len({entry.program for entry in drawn}) <= len(BITS)
+    drawn = [draw for draw in bundle.manifest.passes if draw.layer.startswith("pw")]
+    assert [len(draw.quads) for draw in drawn] == [64, 64, 64]
+    assert len({draw.program for draw in drawn}) <= len(BITS)
 
 
 def test_as_many_columns_as_registers_allow_are_one_draw(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_as_many_columns_as_registers_allow_are_one_draw(context: Context, monke
     monkeypatch.setattr(weight_bytes, "MOST_NOISE", np.inf)
     most = weight_bytes.MOST_SINGLE_COLUMNS
     bundle = made_of(network(channels=most, activation="relu", quiet=True), uniform_vectors=3500)
-    assert [len(entry.quads) for entry in bundle.manifest.passes if entry.layer == "wide"] == [-(-FILTERS // 4)]
+    assert [len(draw.quads) for draw in bundle.manifest.passes if draw.layer == "wide"] == [-(-FILTERS // 4)]
     with Session(bundle, context=context) as session:
         assert layer_error(session, "wide", stored_inputs(bundle, "wide", np.random.default_rng(1))) <= TOLERANCE
     more = made_of(network(channels=most + 4, activation="relu", quiet=True), uniform_vectors=3500)
@@ -120,7 +120,7 @@ def weight_texture_of(bundle: Bundle, layer: str) -> list[str]:
     """Return the textures of constants that the passes of a layer read."""
     constant = {texture.name for texture in bundle.manifest.textures if texture.kind == "constant"}
     return [
-        name for entry in bundle.manifest.passes if entry.layer == layer for name in entry.textures if name in constant
+        name for draw in bundle.manifest.passes if draw.layer == layer for name in draw.textures if name in constant
     ]
 
 
@@ -131,7 +131,7 @@ def gated(operation: str, vector: bool, channels: int, picture: int) -> Graph:
     body = [input_node(picture)]
     for name in ("map", "other"):
         node = conv_node(rng, name, ("image",), 3, channels, activation="silu")
-        weights = {name: numbers * spread for name, numbers in node.weights.items()}
+        weights = {name: values * spread for name, values in node.weights.items()}
         body.append(Node(node.name, node.op, node.inputs, node.attrs, weights))
     if vector:
         body.append(Node("mean", "global_average_pool", ("other",)))
@@ -152,7 +152,7 @@ def test_gates_of_all_slices_are_one_draw(
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(3)]
     graph = optimize(gated(operation, vector, channels, 6))
     bundle = make_bundle(graph, pictures=pictures, precision_for={"subject": 16} if sixteen else {})
-    drawn = [entry for entry in bundle.manifest.passes if entry.layer == "subject"]
+    drawn = [draw for draw in bundle.manifest.passes if draw.layer == "subject"]
     assert len(drawn) <= (1 + sixteen) * (1 + (channels % 4 > 0)) and weight_texture_of(bundle, "subject")
     with Session(bundle, context=context) as session:
         assert layer_error(session, "subject", stored_inputs(bundle, "subject", rng)) <= TOLERANCE
@@ -166,7 +166,7 @@ def test_large_maps_and_some_operations_keep_uniforms(operation: str, picture: i
     """
     pictures = [np.random.default_rng(5).integers(0, 256, (picture, picture, 3), np.uint8)]
     bundle = make_bundle(optimize(gated(operation, False, 16, picture)), pictures=pictures)
-    assert [len(entry.quads) for entry in bundle.manifest.passes if entry.layer == "subject"] == [1] * 4
+    assert [len(draw.quads) for draw in bundle.manifest.passes if draw.layer == "subject"] == [1] * 4
     assert not weight_texture_of(bundle, "subject")
 
 
@@ -214,7 +214,7 @@ def network_of_sums(seed: int, *, filters: int | None = None) -> Graph:
 
 def draws(bundle: Bundle) -> list[int]:
     """Return the number of quads of each draw of the sums."""
-    return [len(entry.quads) for entry in bundle.manifest.passes if entry.layer == "wide"]
+    return [len(draw.quads) for draw in bundle.manifest.passes if draw.layer == "wide"]
 
 
 def error_of_sum(bundle: Bundle, context: Context) -> float:

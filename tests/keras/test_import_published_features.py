@@ -41,7 +41,7 @@ def test_channels_in_reverse() -> None:
 
 
 def test_channels_stacked_one_by_one() -> None:
-    blue = [X[..., number] for number in (2, 1, 0)]
+    blue = [X[..., channel] for channel in (2, 1, 0)]
     graph = check(X, L.Conv2D(4, 3)(K.stack(blue, axis=-1) - 0.4))
     assert "tensor_concat" not in operators(graph)
     x = stem()

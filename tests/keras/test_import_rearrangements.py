@@ -48,8 +48,7 @@ def test_a_channel_shuffle_by_hand_becomes_a_gather(shuffle: Callable[[Tensor], 
 
 
 @pytest.mark.parametrize(
-    "order, ops",
-    [((0, 1, 3, 2, 4, 5), ["depth_to_space"]), ((0, 1, 4, 2, 5, 3), ["channel_gather", "depth_to_space"])],
+    "order, ops", [((0, 1, 3, 2, 4, 5), ["depth_to_space"]), ((0, 1, 4, 2, 5, 3), ["channel_gather", "depth_to_space"])]
 )
 def test_a_pixel_shuffle_by_hand_becomes_depth_to_space(order: tuple[int, ...], ops: list[str]) -> None:
     x, y = body()
@@ -131,10 +130,7 @@ def test_strided_slices_read_only_their_pixels() -> None:
 
 @pytest.mark.parametrize(
     "key, message",
-    [
-        (np.s_[:2, :], "an index .*and ':' for the batch"),
-        (np.s_[:, 5:5], "an index that leaves nothing"),
-    ],
+    [(np.s_[:2, :], "an index .*and ':' for the batch"), (np.s_[:, 5:5], "an index that leaves nothing")],
 )
 def test_indices_that_are_refused(key: object, message: str) -> None:
     x, y = body()
@@ -220,8 +216,8 @@ def test_constant_transforms(mode: str, fill: str) -> None:
 
 def test_a_transform_that_the_network_computes() -> None:
     y = L.Conv2D(4, 3, padding="same", activation="sigmoid")(X)
-    turn = L.Dense(8, activation="tanh")(L.GlobalAveragePooling2D()(y)) * 0.05 + TURN
-    check(X, L.Conv2D(2, 3)(K.image.affine_transform(y, turn)))
+    rotation = L.Dense(8, activation="tanh")(L.GlobalAveragePooling2D()(y)) * 0.05 + TURN
+    check(X, L.Conv2D(2, 3)(K.image.affine_transform(y, rotation)))
 
 
 def test_unsupported_fill_modes_are_refused() -> None:

@@ -89,9 +89,9 @@ def test_partial_sums_are_compared_as_whole_numbers(tmp_path: Path) -> None:
     """Partial sums are compared as integers: from 0x8000 to 0x7fff is one step, and the high byte alone is 256."""
     bundle = ranged.ranged_bundle()
     member = bundle.manifest.probe.member
-    (entry,) = (layer for layer in bundle.manifest.probe.layers if layer.layer == "wide-products")
+    (probe,) = (layer for layer in bundle.manifest.probe.layers if layer.layer == "wide-products")
     records = np.frombuffer(bundle.members[member], RECORD).copy()
-    mine = records["value"][entry.offset : entry.offset + entry.count]
+    mine = records["value"][probe.offset : probe.offset + probe.count]
     row, half = np.argwhere(mine[:, 1::2] == 0)[0]
     pair = (row, slice(2 * half, 2 * half + 2))
     path = ranged.write_ranged(tmp_path)
@@ -193,16 +193,16 @@ def same(runner: PlainRunner, expected: dict[str, NDArray[np.float32]]) -> None:
     """Compare the outputs of the last frame with those of the engine."""
     results = runner.results()
     assert list(results) == list(expected)
-    for name, (shape, numbers) in results.items():
+    for name, (shape, values) in results.items():
         assert shape == expected[name].shape
-        np.testing.assert_allclose(np.array(numbers, np.float32).reshape(shape), expected[name], rtol=3e-7)
+        np.testing.assert_allclose(np.array(values, np.float32).reshape(shape), expected[name], rtol=3e-7)
 
 
 def probe_inputs(runner: PlainRunner) -> dict[str, Any]:
     """Return the probe's inputs, by name, in the plain runner's format."""
     arguments: dict[str, Any] = {}
-    for i, entry in enumerate(runner.manifest["inputs"]):
-        value = entry["value"]
+    for i, network_input in enumerate(runner.manifest["inputs"]):
+        value = network_input["value"]
         height, width, channels = (value.get(key, 1) for key in ("height", "width", "channels"))
         stored = [
             ((3 * x * x + 5 * y * y + 7 * x * y) // 8 + 89 * c + 37 * i) % 256
@@ -210,13 +210,13 @@ def probe_inputs(runner: PlainRunner) -> dict[str, Any]:
             for x in range(value.get("length", width))
             for c in range(channels)
         ]
-        if entry["kind"] == "picture":
-            arguments[entry["name"]] = bytes(stored)
+        if network_input["kind"] == "picture":
+            arguments[network_input["name"]] = bytes(stored)
         elif "scale" in value:
-            arguments[entry["name"]] = [256 * (b - 128) * value["scale"] / 256 for b in stored]
+            arguments[network_input["name"]] = [256 * (b - 128) * value["scale"] / 256 for b in stored]
         else:
             scales, zeros = value["scales"], value["zeros"]
-            arguments[entry["name"]] = [
+            arguments[network_input["name"]] = [
                 of(scales, k % channels) * (b - of(zeros, k % channels)) / 255 for k, b in enumerate(stored)
             ]
     return arguments
@@ -227,12 +227,14 @@ def failed_layers(runner: PlainRunner) -> list[str]:
     manifest = runner.manifest
     probe = manifest["probe"]
     records = list(struct.iter_unpack("<HH4s", runner.members[probe["member"]]))
-    entries = {entry["layer"]: entry for entry in probe["layers"]}
+    entries = {layer_probe["layer"]: layer_probe for layer_probe in probe["layers"]}
     failed = []
     for name in runner.layers(probe_inputs(runner)):
-        output, entry, differences = entries[name]["value"], entries[name], []
+        output, layer_probe, differences = entries[name]["value"], entries[name], []
         texels: dict[str, bytes] = {}
-        for k, (x, y, expected) in enumerate(records[entry["offset"] : entry["offset"] + entry["count"]]):
+        for k, (x, y, expected) in enumerate(
+            records[layer_probe["offset"] : layer_probe["offset"] + layer_probe["count"]]
+        ):
             texture = output["texture"] if "texture" in output else output["views"][k % len(output["views"])][0]
             at = 4 * (y * runner.sizes[texture][0] + x)
             texel = texels.setdefault(texture, texels.get(texture) or runner.read(texture))[at : at + 4]
@@ -241,13 +243,16 @@ def failed_layers(runner: PlainRunner) -> list[str]:
             else:
                 last = 2 if "views" in output else output["length"] - 2 * (y if output["columns"] else x)
                 differences += [abs(a - b) for a, b in list(zip(decode(texel), decode(expected)))[:last]]
-        if max(differences) > entry["max_error"] or sum(differences) / len(differences) > entry["mean_error"]:
+        if (
+            max(differences) > layer_probe["max_error"]
+            or sum(differences) / len(differences) > layer_probe["mean_error"]
+        ):
             failed.append(name)
     before = runner.values()
     for _ in runner.layers(probe_inputs(runner)):
         pass
     for expected, (name, arrays) in zip(probe["outputs"], runner.values().items()):
-        reference_output = [expected["numbers"]] if expected["numbers"] else [numbers for _, numbers in before[name]]
+        reference_output = [expected["numbers"]] if expected["numbers"] else [values for _, values in before[name]]
         pairs = [pair for (_, texel), right in zip(arrays, reference_output) for pair in zip(texel, right)]
         if max(abs(a - b) for a, b in pairs) > expected["max_error"]:
             failed.append(name)

@@ -42,11 +42,11 @@ def block(size: int = 16, channels: int = 12) -> Graph:
 def jobs(bundle: Bundle) -> list[list[str]]:
     """Return the layers of each job."""
     results: list[list[str]] = []
-    for entry in bundle.manifest.passes:
-        if entry.clear:
+    for draw in bundle.manifest.passes:
+        if draw.clear:
             results.append([])
-        if entry.layer not in results[-1]:
-            results[-1].append(entry.layer)
+        if draw.layer not in results[-1]:
+            results[-1].append(draw.layer)
     return results
 
 
@@ -155,11 +155,11 @@ def test_outputs_are_together_where_a_job_less_is_not_to_be_had() -> None:
 def test_tiles_of_a_job_never_overlap() -> None:
     bundle = make_bundle(block())
     regions: dict[str, set[tuple[int, int]]] = {}
-    for entry in bundle.manifest.passes:
-        pixels = regions.setdefault(entry.target, set())
-        if entry.clear:
+    for draw in bundle.manifest.passes:
+        pixels = regions.setdefault(draw.target, set())
+        if draw.clear:
             pixels.clear()
-        for quad in entry.quads:
+        for quad in draw.quads:
             drawn = {(x, y) for x in range(quad.x, quad.x + quad.width) for y in range(quad.y, quad.y + quad.height)}
             assert not drawn & pixels
             pixels |= drawn
@@ -172,7 +172,7 @@ def test_textures_that_would_grow_too_large_stay_separate() -> None:
         nodes.append(conv_node(rng, name, ("a",), 4, 4, strides=strides, activation="relu(6)"))
     graph = prepare(Graph("cross", nodes, [GraphOutput(name, (name,)) for name in ("b", "c")])).graph
     program = to_program(graph)
-    assert len({entry.target for entry in program.passes}) == 3
+    assert len({draw.target for draw in program.passes}) == 3
 
 
 def test_zeros_in_the_job_of_a_pooling_do_not_wait() -> None:

@@ -53,17 +53,17 @@ def random_ends(seed: int) -> Graph:
             conv_node(rng, f"conv{index}", (name,), channels, filters, kernel=(3, 3), padding=around, strides=(2, 2))
         )
         trunk.append((f"conv{index}", filters))
-    joined, channels = trunk[0]
+    concatenated, channels = trunk[0]
     if len(trunk) > 1:
         nodes.append(Node("joined", "concat", tuple(name for name, _ in trunk)))
-        joined, channels = "joined", sum(count for _, count in trunk)
-    nodes.append(pool_node("pool", joined))
+        concatenated, channels = "joined", sum(count for _, count in trunk)
+    nodes.append(pool_node("pool", concatenated))
     vectors.append(("pool", channels))
     vector, length = vectors[0]
     if len(vectors) > 1:
         nodes.append(Node("all", "concat", tuple(name for name, _ in vectors)))
         vector, length = "all", sum(count for _, count in vectors)
-    return Graph(f"random{seed}", nodes, _outputs(rng, nodes, joined, channels, vector, length))
+    return Graph(f"random{seed}", nodes, _outputs(rng, nodes, concatenated, channels, vector, length))
 
 
 def _input(
@@ -99,15 +99,15 @@ def _input(
 
 
 def _outputs(
-    rng: np.random.Generator, nodes: list[Node], joined: str, channels: int, vector: str, length: int
+    rng: np.random.Generator, nodes: list[Node], concatenated: str, channels: int, vector: str, length: int
 ) -> list[GraphOutput]:
     """Add the heads, and return the outputs."""
     outputs: list[GraphOutput] = []
     if rng.random() < 0.6:
-        nodes.append(conv_node(rng, "mask", (joined,), channels, int(rng.integers(2, 7))))
+        nodes.append(conv_node(rng, "mask", (concatenated,), channels, int(rng.integers(2, 7))))
         outputs.append(GraphOutput("mask", ("mask",), (HostStep("argmax"),)))
     if rng.random() < 0.6:
-        nodes += [conv_node(rng, f"rows{index}", (joined,), channels, 6 + 3 * index) for index in range(2)]
+        nodes += [conv_node(rng, f"rows{index}", (concatenated,), channels, 6 + 3 * index) for index in range(2)]
         steps = (HostStep("rows", 3), HostStep("concatenate"), HostStep("sigmoid"))
         outputs.append(GraphOutput("rows", ("rows0", "rows1"), steps))
     if rng.random() < 0.6:
@@ -217,9 +217,9 @@ def test_statistics_count_textures_of_all_inputs(sessions: dict[str, Session]) -
 @pytest.mark.drivers("all")
 def test_numbers_of_any_type_are_clipped(sessions: dict[str, Session]) -> None:
     session, values = sessions["numbers"], inputs("numbers")
-    whole = {**values, "speed": np.array([3, 0, 7, 1])}
+    integers = {**values, "speed": np.array([3, 0, 7, 1])}
     for kind in (np.float64, np.float16, np.uint8, np.int64):
-        same(session.run({**whole, "speed": whole["speed"].astype(kind)}), session.run(whole))
+        same(session.run({**integers, "speed": integers["speed"].astype(kind)}), session.run(integers))
     most = session.run({**values, "speed": np.full(4, 1e9)})
     same(session.run({**values, "speed": np.full(4, np.inf)}), most)
     same(session.run({**values, "speed": [1e9] * 4}), most)
@@ -274,25 +274,25 @@ SIZES = [(144, 256), (300, 300), (100, 640), (77, 31), (1, 1), (143, 257), (600,
 @each_of(("name", ["several", "alpha"]), ("height, width", SIZES))
 def test_pictures_of_other_sizes(sessions: dict[str, Session], name: str, height: int, width: int) -> None:
     session = sessions[name]
-    entry = session.bundle.manifest.inputs[0]
-    picture = photograph(height, width, entry.channels)
-    session.upload({**inputs(name), entry.name: picture})
-    pixels = picture[..., 0] if entry.channels == 1 else picture
-    close(session.input_pixels(entry.name), preprocess.load_for(pixels, entry))
+    model_input = session.bundle.manifest.inputs[0]
+    picture = photograph(height, width, model_input.channels)
+    session.upload({**inputs(name), model_input.name: picture})
+    pixels = picture[..., 0] if model_input.channels == 1 else picture
+    close(session.input_pixels(model_input.name), preprocess.load_for(pixels, model_input))
 
 
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("name", ["several", "alpha"])
 def test_textures_become_grey_or_keep_their_alpha(context: Context, sessions: dict[str, Session], name: str) -> None:
     session = sessions[name]
-    entry = session.bundle.manifest.inputs[0]
+    model_input = session.bundle.manifest.inputs[0]
     picture = photograph(90, 120, 4)
     with Objects(context.gl) as objects:
         context.make_current()
         texture = TexturePicture(objects.texture(120, 90, picture.tobytes()), 120, 90)
-        session.upload({**inputs(name), entry.name: texture})
-        expected = picture[..., :3] if entry.channels == 1 else picture
-        close(session.input_pixels(entry.name), preprocess.load_for(np.ascontiguousarray(expected), entry))
+        session.upload({**inputs(name), model_input.name: texture})
+        expected = picture[..., :3] if model_input.channels == 1 else picture
+        close(session.input_pixels(model_input.name), preprocess.load_for(np.ascontiguousarray(expected), model_input))
 
 
 @pytest.mark.drivers("all")
@@ -351,13 +351,13 @@ def test_probabilities_of_the_output_for_classes(context: Context, step: str | N
     model = tagger(*([HostStep(step)] if step else []))
     with Classifier(model, context=context) as classifier:
         picture = photograph(30, 20, 3)
-        numbers = classifier.session.run({"image": preprocess.load_for(picture, model.manifest.input)})["tags"]
+        logits = classifier.session.run({"image": preprocess.load_for(picture, model.manifest.input)})["tags"]
         best = classifier.classify(picture, top=3)
         (streamed,) = classifier.stream([picture])
         assert classifier.rank(streamed, 3)[0].label == classifier.rank(classifier.start(picture).result())[0].label
     probabilities = {prediction.index: prediction.probability for prediction in best}
-    exponentials = np.exp(numbers.astype(np.float64))
-    expected = numbers if step else exponentials / exponentials.sum()
+    exponentials = np.exp(logits.astype(np.float64))
+    expected = logits if step else exponentials / exponentials.sum()
     np.testing.assert_allclose([probabilities[index] for index in range(3)], expected, rtol=1e-5)
     assert [prediction.probability for prediction in best] == sorted(probabilities.values(), reverse=True)
     assert (sum(probabilities.values()) == pytest.approx(1)) == (step != "sigmoid")
@@ -378,8 +378,8 @@ def check(context: Context, bundle: Bundle, seed: int) -> None:
     values = several_inputs(bundle.graph, seed)
     expected = dict(reference.layers(bundle, values))
     with Session(bundle, context=context, selfcheck=True) as session:
-        for name, numbers in session.layers(values):
-            error = np.abs(in_steps(numbers, bundle.values[name]) - in_steps(expected[name], bundle.values[name]))
+        for name, actual in session.layers(values):
+            error = np.abs(in_steps(actual, bundle.values[name]) - in_steps(expected[name], bundle.values[name]))
             # A tie that goes the other way in a layer can change the following layers by a step or two.
             few = (
                 0.3 if isinstance(bundle.values[name], SixteenBitMap) else 0.02
