@@ -123,8 +123,8 @@ def train(args: argparse.Namespace) -> None:
     write_text(args.out / "scores.json", json.dumps(scores, indent=1) + "\n")
     with replacing(args.out / "model.keras") as temporary:
         final_network.save(temporary)
-    for split, entry in scores.items():
-        for name, (rgb, luma) in entry.items():
+    for split, score in scores.items():
+        for name, (rgb, luma) in score.items():
             print(f"{split:4s}  {name:8s}  RGB {rgb:.2f} dB  luma {luma:.2f} dB")
     print(f"{time.perf_counter() - started:.0f} s -> {args.out / 'model.keras'}")
 

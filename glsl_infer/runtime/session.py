@@ -326,7 +326,9 @@ class Session(Closing):
             InputError: the name is not a picture input, or is missing although there are several.
         """
         self.activate()
-        pictures = {entry.name: entry for entry in self.bundle.manifest.inputs if entry.kind == PICTURE}
+        pictures = {
+            model_input.name: model_input for model_input in self.bundle.manifest.inputs if model_input.kind == PICTURE
+        }
         if name is None and len(pictures) == 1:
             (name,) = pictures
         if name not in pictures:
@@ -479,13 +481,13 @@ class Session(Closing):
         Raises:
             InputError: the shape of an input's values is wrong.
         """
-        for entry in self.bundle.manifest.inputs:
-            if entry.kind != PICTURE:
-                tensors[entry.name] = as_values(entry, tensors[entry.name])
+        for model_input in self.bundle.manifest.inputs:
+            if model_input.kind != PICTURE:
+                tensors[model_input.name] = as_values(model_input, tensors[model_input.name])
 
     def _put(self, part: GpuExecutor | CpuExecutor, tensors: dict[str, Any]) -> None:
         """Pass a part its inputs: those of the model, and the results of earlier parts. NaN from the CPU becomes 0."""
-        entries = {entry.name: entry for entry in self.bundle.manifest.inputs}
+        entries = {model_input.name: model_input for model_input in self.bundle.manifest.inputs}
         values = {}
         for name in part.inputs:
             values[name] = tensors[name]
@@ -510,21 +512,21 @@ class Session(Closing):
             for output in self.bundle.manifest.outputs
         }
 
-    def _numbers(self, entry: Input, value: Any) -> NDArray[np.float32]:
+    def _numbers(self, model_input: Input, value: Any) -> NDArray[np.float32]:
         """Return an input as a CPU part reads it; the pixels of a picture become the values that they represent."""
-        if entry.kind != PICTURE:
+        if model_input.kind != PICTURE:
             return np.asarray(value, np.float32)
-        assert isinstance(entry.value, FeatureMap)
-        pixels = np.asarray(self._pixels(entry, value), np.float64)
-        return (entry.value.scale_of * (pixels - entry.value.zero_of) / 255.0).astype(np.float32)
+        assert isinstance(model_input.value, FeatureMap)
+        pixels = np.asarray(self._pixels(model_input, value), np.float64)
+        return (model_input.value.scale_of * (pixels - model_input.value.zero_of) / 255.0).astype(np.float32)
 
-    def _pixels(self, entry: Input, picture: Any) -> NDArray[np.uint8]:
+    def _pixels(self, model_input: Input, picture: Any) -> NDArray[np.uint8]:
         """Return a picture as the network reads it, fitted by a GPU part with this input, or else by the CPU."""
-        if isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.shape == entry.shape:
+        if isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.shape == model_input.shape:
             return picture
         for part in self.gpu_executors:
-            if entry.name in part.inputs:
-                return part.fitted(entry.name, picture)
+            if model_input.name in part.inputs:
+                return part.fitted(model_input.name, picture)
         from glsl_infer.runtime.pictures import preprocess  # imports Pillow; sessions start sooner without it
 
-        return preprocess.load_for(picture, entry)
+        return preprocess.load_for(picture, model_input)

@@ -57,6 +57,6 @@ def advice(report: ExportReport, uniform_vectors: int) -> str | None:
     return (
         f"{slices} of the {report.totals['programs']} programs are for one slice each: the weights of {layers} fit no "
         f"uniform array of {uniform_vectors} vec4, so that they are constants, and a Pi Zero needs about a second for "
-        "each program before its first frame. For a Raspberry Pi with Mesa, or a desktop, export with "
-        "--uniform-vectors videocore: fewer programs and draws, and a smaller file"
+        "each program before its first frame. For a Raspberry Pi with Mesa, export with --uniform-vectors videocore: "
+        "fewer programs"
     )

@@ -58,18 +58,18 @@ def _read_before_it_is_drawn(data: Data) -> None:
 
 
 def _slice(data: Data) -> list[Any]:
-    values = [value for entry in data["passes"] for value in entry["uniforms"].values()]
+    values = [value for draw in data["passes"] for value in draw["uniforms"].values()]
     sliced: list[Any] = next(value for value in values if isinstance(value[0], str))
     return sliced
 
 
 def _undeclared(data: Data) -> None:
     name = data["passes"][0]["program"]
-    program = next(entry for entry in data["programs"] if entry["name"] == name)
+    program = next(candidate for candidate in data["programs"] if candidate["name"] == name)
     program["uniforms"].append(["surplus", 1])
-    for entry in data["passes"]:
-        if entry["program"] == name:
-            entry["uniforms"]["surplus"] = [0.5]
+    for candidate in data["passes"]:
+        if candidate["program"] == name:
+            candidate["uniforms"]["surplus"] = [0.5]
     data["limits"]["fragment_uniform_vectors"] += name == max(data["programs"], key=_vectors)["name"]
 
 
@@ -203,9 +203,9 @@ FOREIGN_GLSL = {
 def _divided_by_zero(members: dict[str, bytes]) -> dict[str, bytes]:
     """Return the members with a shader that divides by a uniform of 0."""
     data = copy.deepcopy(bundle_data.combined_data(members))
-    entry = next(entry for entry in data["passes"] if "source_texel" in entry["uniforms"])
-    entry["uniforms"]["source_texel"] = [0.0, 0.0]
-    program = next(program for program in data["programs"] if program["name"] == entry["program"])
+    draw = next(draw for draw in data["passes"] if "source_texel" in draw["uniforms"])
+    draw["uniforms"]["source_texel"] = [0.0, 0.0]
+    program = next(program for program in data["programs"] if program["name"] == draw["program"])
     changed = bundle_data.members_from(data, members)
     text = changed[program["fragment"]].replace(
         b"void main() {\n", b"void main() {\n    vec2 zero = coord0.xy / source_texel;\n"
@@ -217,8 +217,8 @@ def _outside_its_texture(members: dict[str, bytes]) -> dict[str, bytes]:
     """Return the members with a pass whose loops would not end after their counted turns."""
     data = copy.deepcopy(bundle_data.combined_data(members))
     fragments = {program["name"]: members[program["fragment"]] for program in data["programs"]}
-    entry = next(entry for entry in data["passes"] if b"END_AFTER(PAIRS, i)" in fragments[entry["program"]])
-    entry["sources"][0][1] = 8000.0
+    draw = next(draw for draw in data["passes"] if b"END_AFTER(PAIRS, i)" in fragments[draw["program"]])
+    draw["sources"][0][1] = 8000.0
     return bundle_data.members_from(data, members)
 
 
@@ -261,22 +261,22 @@ def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, 
         yield "shaders", f"shader-{name.replace(' ', '-')}", zipped(changed)
     floats = next(name for name in members if name.endswith(".f32"))
     for name, value in {"nan": float("nan"), "huge": 1e14}.items():
-        numbers = struct.pack("<f", value) + members[floats][4:]
-        yield "uniforms", f"uniforms-{name}", zipped(bundle_data.rehashed({**members, floats: numbers}))
+        floats_member = struct.pack("<f", value) + members[floats][4:]
+        yield "uniforms", f"uniforms-{name}", zipped(bundle_data.rehashed({**members, floats: floats_member}))
     yield "uniforms", "uniforms-divisor", zipped(_divided_by_zero(members))
     yield "passes", "passes-endless-loop", zipped(_outside_its_texture(members))
     yield "labels", "labels", zipped(bundle_data.rehashed({**members, "labels.txt": b"one\n"}))
 
 
-def damaged(smallest: dict[str, bytes], numbers: dict[str, bytes]) -> Iterator[tuple[str, str, bytes]]:
+def damaged(smallest: dict[str, bytes], numeric: dict[str, bytes]) -> Iterator[tuple[str, str, bytes]]:
     """Yield (rule, name, bytes) of every damaged file.
 
     Args:
         smallest: members of the bundle with one image and one output.
-        numbers: members of the bundle with several inputs and outputs.
+        numeric: members of the bundle with several inputs and outputs.
     """
     yield from _beyond_the_manifest(smallest)
-    for kinds, members in ((DAMAGED, smallest), (DAMAGED_NUMBERS, numbers)):
+    for kinds, members in ((DAMAGED, smallest), (DAMAGED_NUMBERS, numeric)):
         for rule, changes in kinds.items():
             for name, change in changes.items():
                 data = copy.deepcopy(bundle_data.combined_data(members))

@@ -115,8 +115,8 @@ def _conditions(data: Data) -> list[tuple[str, str, str, list[str]]]:
     """Return the conditional keys, present only for some words in another key: (object, key, other key, words)."""
     return [
         (name, key, condition_key, words)
-        for name, entry in data["objects"].items()
-        for key, condition in entry.get("only", {}).items()
+        for name, spec in data["objects"].items()
+        for key, condition in spec.get("only", {}).items()
         for condition_key, words in condition.items()
     ]
 
@@ -137,10 +137,10 @@ def _reachable(data: Data, field_type: Any, reachable: dict[str, Any]) -> dict[s
             _reachable(data, f"object {name}", reachable)
     elif isinstance(field_type, str):
         type_name, _, name = field_type.partition(" ")
-        entry = data["objects"][name] if type_name == "object" else data["types"].get(type_name)
-        if entry is not None and (name or type_name) not in reachable:
-            reachable[name or type_name] = entry
-            for inner in entry["keys"].values() if type_name == "object" else [entry]:
+        spec = data["objects"][name] if type_name == "object" else data["types"].get(type_name)
+        if spec is not None and (name or type_name) not in reachable:
+            reachable[name or type_name] = spec
+            for inner in spec["keys"].values() if type_name == "object" else [spec]:
                 _reachable(data, inner, reachable)
     return reachable
 
@@ -180,8 +180,8 @@ def python(data: Data) -> str:
     lines += ["}", '"""The most of what a shader may have."""']
     objects = data["objects"]
     types = {name: _resolved(data, field_type) for name, field_type in data["types"].items()}
-    keys = {name: _resolved(data, entry["keys"]) for name, entry in objects.items()}
-    sections = {name: entry["sections"] for name, entry in objects.items() if "sections" in entry}
+    keys = {name: _resolved(data, spec["keys"]) for name, spec in objects.items()}
+    sections = {name: spec["sections"] for name, spec in objects.items() if "sections" in spec}
     lines += [
         "",
         f"TYPES: Mapping[str, Any] = {_literal(types, WIDTH)}",
@@ -280,14 +280,14 @@ def _java_tables(data: Data) -> list[str]:
         "",
         "    static {",
     ]
-    for name, entry in runner.items():
-        if "keys" not in entry:
-            lines.append(f"        TYPES.put({json.dumps(name)}, {_java(data, entry)});")
+    for name, spec in runner.items():
+        if "keys" not in spec:
+            lines.append(f"        TYPES.put({json.dumps(name)}, {_java(data, spec)});")
             continue
         lines.append(f"        OBJECTS.put({json.dumps(name)}, new Object[] {{")
-        for key, field_type in entry["keys"].items():
+        for key, field_type in spec["keys"].items():
             expression = _java(data, field_type)
-            for condition_key, words in entry.get("only", {}).get(key, {}).items():
+            for condition_key, words in spec.get("only", {}).get(key, {}).items():
                 joint = ",\n                " if len(expression) > 60 else ", "  # limit of 120 characters
                 expression = _java_array(['"only"', expression, *_strings([condition_key, *words])], joint)
             lines.append(f"            {json.dumps(key)}, {expression},")
@@ -390,10 +390,10 @@ def typescript(data: Data) -> str:
     lines += ["", "/** The types that are built in. */"]
     lines += [f"export const {name.upper()} = {code};" for code, name in enumerate((*SCALARS, "any"), 1)]
     runner = _reachable(data, "object manifest", {})
-    graph = {name: entry for name, entry in _reachable(data, "object graph", {}).items() if name not in runner}
+    graph = {name: spec for name, spec in _reachable(data, "object graph", {}).items() if name not in runner}
     for prefix, about, entries in (("", "manifest.json", runner), ("GRAPH_", "graph.json, without those", graph)):
-        objects = {name: _typescript_object(data, entry) for name, entry in entries.items() if "keys" in entry}
-        types = {name: _typescript(data, entry) for name, entry in entries.items() if "keys" not in entry}
+        objects = {name: _typescript_object(data, spec) for name, spec in entries.items() if "keys" in spec}
+        types = {name: _typescript(data, spec) for name, spec in entries.items() if "keys" not in spec}
         lines += ["", f"/** The keys of the objects of {about}, and their types. */"]
         lines.append(f"export const {prefix}OBJECTS: Readonly<Record<string, Readonly<Record<string, Type>>>> = {{")
         lines += [f"  {name}: {keys}," for name, keys in objects.items()]
@@ -426,12 +426,12 @@ def typescript(data: Data) -> str:
     return "\n".join(lines)
 
 
-def _typescript_object(data: Data, entry: Data) -> str:
+def _typescript_object(data: Data, spec: Data) -> str:
     """Return an object's keys and types; ``onlyIf`` is another key, with its values for which the key exists."""
     keys = {}
-    for key, field_type in entry["keys"].items():
+    for key, field_type in spec["keys"].items():
         keys[key] = _typescript(data, field_type)
-        for condition_key, words in entry.get("only", {}).get(key, {}).items():
+        for condition_key, words in spec.get("only", {}).get(key, {}).items():
             keys[key] = f"{{ onlyIf: [{', '.join(_strings([condition_key, *words]))}], thenType: {keys[key]} }}"
     line = ", ".join(f"{key}: {field_type}" for key, field_type in keys.items())
     inner = "".join(f"    {key}: {field_type},\n" for key, field_type in keys.items())

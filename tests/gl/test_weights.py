@@ -30,6 +30,7 @@ from glsl_infer.runtime.session import Session
 
 
 def network(seed: int) -> Graph:
+    """Return a network with plain, pointwise, grouped and wide convolutions."""
     rng = np.random.default_rng(seed)
     same = (1, 1, 1, 1)
     body = [
@@ -213,6 +214,19 @@ def test_merged_programs_store_the_same_bytes(
         with Session(bundle, context=context, cache=False, selfcheck=True) as session:
             drawn.append([(name, value.tobytes()) for name, value in session.layers(picture)])
         monkeypatch.setattr(shared_constants, "merged", lambda bundle, _: bundle)
+    assert drawn[0] == drawn[1]
+
+
+def test_merged_programs_without_float_textures(
+    context: Context, bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The constants of merged programs remain uniforms if the texture of rows would be too large."""
+    picture = np.random.default_rng(1).integers(0, 256, bundle.manifest.inputs[0].shape, np.uint8)
+    drawn = []
+    for _ in range(2):
+        with Session(bundle, context=context, cache=False) as session:
+            drawn.append(session.run(picture).tobytes())
+        monkeypatch.setattr("glsl_infer.runtime.drivers.llvmpipe.uniform_rows.MOST_BYTES", 0)
     assert drawn[0] == drawn[1]
 
 

@@ -23,6 +23,7 @@ from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.importers import onnx as importer
 from glsl_infer.program import placement
 from glsl_infer.program.layout import FeatureMap
+from glsl_infer.runtime.drivers.llvmpipe import fetch_loops, uniform_rows
 from glsl_infer.runtime.session import Session
 
 PADDING_OF_KERNEL = {1: (0, 0, 0, 0), 3: (1, 1, 1, 1), 5: (2, 2, 2, 2)}
@@ -76,19 +77,14 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-SLOWEST = "5x5 over 9 slices-uniform"
-"""llvmpipe compiles it for 20 s of CPU time."""
-
-
 @pytest.mark.drivers("all")
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("case", "weights"),
     [
-        pytest.param(case, weights, id=name, marks=pytest.mark.exhaustive if name == SLOWEST else [])
+        pytest.param(case, weights, id=f"{kind}-{weights}")
         for kind, case in CASES.items()
         for weights in ("baked", "uniform", "texture")
-        for name in [f"{kind}-{weights}"]
     ],
 )
 def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str) -> None:
@@ -97,6 +93,17 @@ def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str)
     passes = [draw for draw in bundle.manifest.passes if draw.layer == "wide"]
     assert "wide-products" not in bundle.graph.by_name
     assert sum(len(draw.quads) for draw in passes) == -(-graph.by_name["wide"].weights["kernel"].shape[3] // 4)
+    assert error(bundle, context) <= TOLERANCE
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("case", [{"channels": 256, "kernel": 3}, {"channels": 1200}, {"channels": 208, "kernel": 3}])
+def test_long_arrays_are_read_in_loops(context: Context, case: dict[str, Any]) -> None:
+    bundle = make_bundle(wide(**case), "uniform", uniform_vectors=3500)
+    looped = fetch_loops.looped(bundle, uniform_rows.MOST_VECTORS, 4096)
+    (program,) = (program for program in looped.manifest.programs if fetch_loops.UNIFORM in program.uniforms)
+    assert program.uniforms["weights"] > 4 * uniform_rows.MOST_VECTORS
+    assert looped.members[program.fragment].count(b"texture2D(") == 1
     assert error(bundle, context) <= TOLERANCE
 
 

@@ -25,6 +25,7 @@ ZERO = BOARDS[0]
 
 
 def row(issued: int, fetched: int, passes: int = 1, jobs: int = 1) -> Row:
+    """Return a report's row for one layer."""
     fields = dict.fromkeys(Row.__dataclass_fields__, 0)
     values = {"layer": "a", "op": "conv2d", "issued": issued, "fetched": fetched, "passes": passes, "jobs": jobs}
     return Row(**{**fields, **values})  # type: ignore[arg-type]
@@ -127,7 +128,7 @@ def test_many_programs_get_advice(programs: int, message: bool) -> None:
     assert (line is not None) == message
     if line is not None:
         assert line.startswith("32 of the 101 programs are for one slice each: the weights of 2 layers fit no uniform")
-        assert "--uniform-vectors videocore" in line
+        assert "For a Raspberry Pi with Mesa, export with --uniform-vectors videocore" in line
 
 
 @pytest.mark.parametrize(("columns", "array"), [(36, 216), (288, LONGEST_ARRAY)])

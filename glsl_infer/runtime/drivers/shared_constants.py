@@ -13,13 +13,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import ShaderProgram, Slice
-from glsl_infer.support.records import dataclass
+from glsl_infer.support.records import dataclass, replace
 
 UNIFORM = "slice_constants"
 """Name of the array in rewritten shaders."""
@@ -75,37 +74,39 @@ def merged(bundle: Bundle, most: int) -> Bundle:
     names: dict[str, str] = {}
     slices: dict[str, Slice] = {}
     changed: dict[str, ShaderProgram] = {}
-    numbers: list[float] = []
+    array: list[float] = []
     for cuts in alike.values():
         first = cuts[0]
         places, vectors = _packed([len(constant) for constant in first.constants])
         if len(cuts) < 2 or vectors > most or texts[first.program.fragment] > 1:
             continue
         for cut in cuts:
-            slices[cut.program.name] = Slice(MEMBER, len(numbers), 4 * vectors)
+            slices[cut.program.name] = Slice(MEMBER, len(array), 4 * vectors)
             names[cut.program.name] = first.program.name
             values = np.zeros(4 * vectors)
             for (vector, lane), constant in zip(places, cut.constants):
                 values[4 * vector + lane : 4 * vector + lane + len(constant)] = constant
-            numbers += values.tolist()
+            array += values.tolist()
         members[first.program.fragment] = _written(first, places, vectors).encode("utf-8")
         uniforms = {**first.program.uniforms, UNIFORM: 4 * vectors}
         changed[first.program.name] = replace(first.program, uniforms=uniforms)
     if not slices:
         return bundle
-    members[MEMBER] = np.array(numbers, "<f4").tobytes()
+    members[MEMBER] = np.array(array, "<f4").tobytes()
     programs = tuple(
         changed.get(program.name, program)
         for program in manifest.programs
         if names.get(program.name, program.name) == program.name
     )
     passes = tuple(
-        replace(entry, program=names[entry.program], uniforms={**entry.uniforms, UNIFORM: slices[entry.program]})
-        if entry.program in slices
-        else entry
-        for entry in manifest.passes
+        replace(draw, program=names[draw.program], uniforms={**draw.uniforms, UNIFORM: slices[draw.program]})
+        if draw.program in slices
+        else draw
+        for draw in manifest.passes
     )
-    return replace(bundle, manifest=replace(manifest, programs=programs, passes=passes), members=members)
+    floats = (*manifest.floats, MEMBER)
+    changed_manifest = replace(manifest, programs=programs, floats=floats, passes=passes)
+    return replace(bundle, manifest=changed_manifest, members=members)
 
 
 def _cut(program: ShaderProgram, text: str) -> _Cut | None:

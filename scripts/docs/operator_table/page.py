@@ -118,8 +118,8 @@ def _names(line: Names) -> tuple[str, ...]:
     """Return the cells of operators: names, costs, processor unless a rounding shader; names in other formats."""
     operators = ", ".join(f"`{name}`" for name in line.each)
     processor = line.exactness() if line.runs() == "shader" else line.runs()
-    numbers = videocore.cell(line.each)
-    operators += f" {numbers}" if numbers else ""
+    cells = videocore.cell(line.each)
+    operators += f" {cells}" if cells else ""
     return operators + (f" *{processor}*" if processor != str(TOLERANCE) else ""), line.tflite, line.onnx
 
 
