@@ -114,7 +114,7 @@ def draw(
         layer_uniforms["cut_start"] = [_truncated_start(node, build, columns, weights)]
     if isinstance(weights, WeightTexture):
         layer_uniforms["byte_units"] = [1.0, 1.0 / 256.0]
-    elif isinstance(weights, WeightBytes):
+    elif isinstance(weights, WeightBytes) or weights.bits == 16:
         layer_uniforms["one"] = [1.0]
 
     reads_16_bits = build.feature_map(node.inputs[0]).bits == 16
