@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges.constraints import put_together
+from glsl_infer.compiler.ranges.constraints import padded_16_bit_joins
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, choice_of, function_ends
 from glsl_infer.compiler.ranges.intervals import covering_range, range_of
 from glsl_infer.graph import Graph, Node
@@ -101,7 +101,7 @@ def _groups(graph: Graph) -> list[list[str]]:
     """Return disjoint groups of layers with a common zero point."""
     bits = {node.name: node.attrs["bits"] for node in graph.nodes if "bits" in node.attrs}
     groups: list[frozenset[str]] = []
-    for layers in put_together(graph, bits).values():
+    for layers in padded_16_bit_joins(graph, bits).values():
         overlapping = [group for group in groups if group & layers]
         groups = [group for group in groups if not group & layers] + [layers.union(*overlapping)]
     return [sorted(group) for group in groups]

@@ -125,6 +125,6 @@ def lines_of(nodes: list[StageNode]) -> Iterator[str]:
 
 def _short(value: Any) -> str:
     if isinstance(value, (list, tuple)):
-        items = ",".join(_short(each) for each in value[:_LONGEST])
+        items = ",".join(_short(item) for item in value[:_LONGEST])
         return f"({items}{',...' if len(value) > _LONGEST else ''})"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
