@@ -49,6 +49,7 @@ def open_refusal(node: Node) -> ModelError:
 
 
 def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], equal: bool) -> Node:
+    """Return an open input with the range or scale of its values on calibration images; other nodes unchanged."""
     if not node.operator.is_input:
         return node
     if node in open_inputs(graph):
