@@ -286,6 +286,7 @@ def _first(shape: Any) -> list[int]:
 
 
 def _pads(padding: str, size: Any, window: Any, strides: Any, dilations: Any = (1, 1)) -> list[int]:
+    """Return the pads of a window along both axes, as ONNX orders them."""
     if padding == "valid":
         return [0, 0, 0, 0]
     before, after = [], []

@@ -132,7 +132,9 @@ def _run_classifier(
                 print(json.dumps(line), flush=True)
             else:
                 title = frame.name or f"frame {frame.index}"
-                labels = ", ".join(f"{100 * each.probability:.2f} % {each.label}" for each in predictions)
+                labels = ", ".join(
+                    f"{100 * prediction.probability:.2f} % {prediction.label}" for prediction in predictions
+                )
                 print(one_line(f"{title}: {labels}{camera_tasks.rate_text(frame, rate)}"), flush=True)
 
         def while_open() -> Iterator[Frame]:

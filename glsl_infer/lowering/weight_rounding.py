@@ -97,9 +97,10 @@ def rounded(weights: Doubles, largest: int, *, columns: Columns, column_factors:
     if columns.depthwise:
         return _rounded_depthwise(weights, largest, columns, column_factors)
     result = np.zeros(weights.shape, np.int64)
+    all_used = columns.used
     for reads, slices in _slices_by_reads(columns).items():
         factors = column_factors(reads).astype(np.float64)[:, :, 0]
-        result[slices] = _rounded_group(weights[slices], largest, columns.used[slices], factors @ factors.T)
+        result[slices] = _rounded_group(weights[slices], largest, all_used[slices], factors @ factors.T)
     return result
 
 

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from mutation_parts.mutants import Mutant, modules, of_module, pick
-from mutation_parts.results import function, sample_killers, table, test_folder
+from mutation_parts.results import folder_of, function, sample_killers, table
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOK = ROOT / "scripts/bench/mutation_parts/hook"
@@ -436,10 +436,10 @@ def _costs(coverage: Coverage) -> dict[str, dict[str, float]]:
     """Return tests and CPU seconds of each folder."""
     costs: dict[str, dict[str, float]] = defaultdict(lambda: {"tests": 0, "seconds": 0.0, "left out": 0})
     for test, seconds in coverage.seconds.items():
-        costs[test_folder(test)]["tests"] += 1
-        costs[test_folder(test)]["seconds"] += seconds
+        costs[folder_of(test)]["tests"] += 1
+        costs[folder_of(test)]["seconds"] += seconds
     for test in coverage.left_out:
-        costs[test_folder(test)]["left out"] += 1
+        costs[folder_of(test)]["left out"] += 1
     return costs
 
 

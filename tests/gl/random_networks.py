@@ -102,6 +102,7 @@ def depthwise(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
 
 
 def residual(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
+    """Return a convolution with a residual."""
     groups = pick(rng, [g for g in (1, 1, 2, 4, channels) if channels % g == 0])
     act = activation(rng)
     kernel, pads = pick(rng, [((3, 3), SAME), ((1, 1), (0, 0, 0, 0)), ((2, 1), (1, 0, 0, 0))])
@@ -112,6 +113,7 @@ def residual(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
 
 
 def wide(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
+    """Return a convolution of many channels, whose sum can take several passes."""
     many = pick(rng, [36, 50, 72, 128])
     groups = pick(rng, [1, 1, 2])
     kernel, pads = pick(rng, [((1, 1), (0, 0, 0, 0)), ((3, 3), SAME), ((2, 1), (0, 1, 0, 0))])
@@ -139,6 +141,8 @@ def lone_activation(rng: Rng, channels: int, body: list[Node]) -> NodesAndChanne
 
 
 def pooling(op: str) -> Callable[[Rng, int, list[Node]], NodesAndChannels]:
+    """Return a generator of pooling nodes with random windows."""
+
     def add_nodes(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
         pool = (integer(rng, 1, 4), integer(rng, 1, 4))
         pads = tuple(integer(rng, 0, min(1, pool[axis // 2] - 1)) for axis in range(4))
@@ -153,6 +157,7 @@ def pooling(op: str) -> Callable[[Rng, int, list[Node]], NodesAndChannels]:
 
 
 def concat(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
+    """Return a concatenation and a convolution after it, perhaps with a pooling in between."""
     filters = pick(rng, [2, 5, 8])
     nodes = [conv_node(rng, "c", ("a",), channels, filters, activation=activation(rng))]
     op = "concat" if channels % 4 == 0 else "concat_copy"
@@ -166,6 +171,8 @@ def concat(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
 
 
 def upsample(op: str) -> Callable[[Rng, int, list[Node]], NodesAndChannels]:
+    """Return a generator of enlargements by random integer factors."""
+
     def add_nodes(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
         source = pick(rng, ["a", "image"])
         node = Node("n", op, (source,), {"size": (integer(rng, 1, 4), integer(rng, 1, 3))})

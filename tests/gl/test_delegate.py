@@ -125,6 +125,7 @@ def own(x: NDArray[Any], *, factor: float) -> NDArray[Any]:
 
 
 def custom_bundle() -> Bundle:
+    """Return a bundle with a custom operator on the CPU."""
     rng = np.random.default_rng(3)
     settings = {"calls": "mine:own", "shape": (6, 6, 4), "settings": '{"factor": 0.5}'}
     body = [

@@ -24,6 +24,7 @@ def argv(tmp_path: Path) -> list[str]:
 
 
 def ended(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell command, and return the completed process."""
     return subprocess.run(
         ["sh", "-c", command],
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},

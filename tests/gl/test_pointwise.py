@@ -139,6 +139,7 @@ RANGE = {"scales": None, "zeros": None}
 
 
 def gated_network(rng: np.random.Generator, swap: bool = False, *more: Node) -> Graph:
+    """Return a network with a gate for each channel, and a sum."""
     nodes = [
         input_node(6),
         conv_node(rng, "x", ("image",), 3, 10, activation="linear"),

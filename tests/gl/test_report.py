@@ -16,7 +16,7 @@ import onnx
 import pytest
 import tiny
 from bundle_files import members_of, rehashed, zipped
-from command_line import Capture, refused
+from command_line import Capture, refused, run_python
 from parted import parted_bundle
 from PIL import Image
 from several import several_bundle
@@ -96,8 +96,7 @@ PathFinder.find_spec = lambda name, *more: None if name.partition(".")[0] == "nu
 
 
 def run_apart(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "glsl_infer", "doctor", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    return run_python("-m", "glsl_infer", "doctor", *arguments, **environment)
 
 
 def test_this_machine_is_right(tmp_path: Path, capsys: Capture) -> None:

@@ -30,6 +30,7 @@ from glsl_infer.runtime.session import Session
 
 
 def network(seed: int) -> Graph:
+    """Return a network with plain, pointwise, grouped and wide convolutions."""
     rng = np.random.default_rng(seed)
     same = (1, 1, 1, 1)
     body = [

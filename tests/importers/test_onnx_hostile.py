@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command_line import run_python
 from onnx_networks import File, TensorProto, helper, onnx
 
 from glsl_infer.errors import GlslInferError, ModelError
@@ -37,6 +36,7 @@ def sound() -> bytes:
 
 
 def refused_or_read(data: bytes, folder: Path) -> None:
+    """Import a file; a refusal must have a message."""
     path = folder / "model.onnx"
     path.write_bytes(data)
     try:
@@ -91,7 +91,7 @@ def test_changed_numbers(seed: int, tmp_path: Path) -> None:
 
 
 Build = Callable[[File, str], str]
-"""A function that adds operators after the input ``x`` and returns the name of the output."""
+"""A function from the input ``x`` to the name of the output."""
 
 
 def op(kind: str, *inputs: str, **attributes: Any) -> Build:
@@ -100,7 +100,7 @@ def op(kind: str, *inputs: str, **attributes: Any) -> Build:
 
 
 def added(constant: Callable[[File], str]) -> Build:
-    """Return a builder of the sum of the input and a constant that the file computes."""
+    """Return a builder of the sum of the input and a computed constant."""
     return lambda file, x: file.op("Add", [x, constant(file)], MAP)
 
 
@@ -308,7 +308,5 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         "    try: onnx.load(path); print('read', path)\n"
         "    except ModelError: pass\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = run_python("-c", script, tmp_path)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr[-2000:]

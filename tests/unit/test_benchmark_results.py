@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import resource
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Capture, refused
+from command_line import Capture, refused, run_python
 
 from glsl_infer.cli.benchmark import table_of
 from glsl_infer.errors import InputError
@@ -53,7 +52,7 @@ def test_peak_memory_stays_when_memory_is_freed() -> None:
         "held = bytearray(b'x') * (200 << 20)\n"
         "during = peak_rss()\ndel held\nprint(before, during, peak_rss())"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = run_python("-c", program, check=True)
     before, during, after = map(int, done.stdout.split())
     assert during - before > 190 << 20
     assert after > during - (1 << 20)  # the kernel's count is not exact

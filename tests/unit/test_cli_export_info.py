@@ -29,6 +29,7 @@ from glsl_infer.tools.videocore.verify import LayerCheck, Verification
 
 
 def report() -> ExportReport:
+    """Return a report with every kind of line."""
     layers = (
         LayerReport("conv", "conv2d", (63, 63, 32), "baked", 8, 8, 1, (256, 128), 16.031, 0.289),
         LayerReport("each", "conv2d", (63, 63, 32), "baked", 8, 8, 8, (63, 63)),

@@ -156,6 +156,7 @@ def fields_of(passes: tuple[Pass, ...]) -> dict[str, int]:
 
 
 def plain_pass(layer: str) -> Pass:
+    """Return a pass with a value of each kind."""
     return Pass(
         layer,
         "each",

@@ -6,11 +6,10 @@ import copy
 import dataclasses
 import inspect
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import pytest
+from command_line import run_python
 
 from glsl_infer.support.records import dataclass as record
 from glsl_infer.support.records import replace
@@ -112,7 +111,7 @@ SLOW_TO_IMPORT = {"numpy.typing", "PIL", "OpenGL", "logging", "subprocess", "dat
 
 def test_drawing_imports_no_slow_modules() -> None:
     text = "import sys, glsl_infer.runtime.session; from glsl_infer.gl import egl; egl.current(); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    done = run_python("-c", text, check=True)
     modules = set(done.stdout.split())
     assert "glsl_infer.runtime.session" in modules
     assert not modules & SLOW_TO_IMPORT

@@ -242,6 +242,7 @@ def test_invalid_task_entries_are_named(blank: Page, served: Site, folder: Path)
 
 
 def choose_task(page: Page, name: str) -> None:
+    """Choose a task in the page's list."""
     page.evaluate(
         """(name) => {
             const task = document.getElementById("task");

@@ -58,7 +58,7 @@ def _by_nodes(
     builder.free_name(name)
     source = builder.free_name(f"{name}-constant")
     builder.add([Node(source, "input_fixed", (), {"shape": (value.size,)})])
-    inputs = [fresh(source, value.shape) if at == index else each for at, each in enumerate(operands)]
+    inputs = [fresh(source, value.shape) if position == index else operand for position, operand in enumerate(operands)]
     named = replace(operator, outputs=tuple(filter(None, operator.outputs)))
     call = Call(named, inputs, Nodes(builder, name), kinds)
     with np.errstate(all="ignore"):

@@ -74,25 +74,25 @@ def merged(bundle: Bundle, most: int) -> Bundle:
     names: dict[str, str] = {}
     slices: dict[str, Slice] = {}
     changed: dict[str, ShaderProgram] = {}
-    numbers: list[float] = []
+    array: list[float] = []
     for cuts in alike.values():
         first = cuts[0]
         places, vectors = _packed([len(constant) for constant in first.constants])
         if len(cuts) < 2 or vectors > most or texts[first.program.fragment] > 1:
             continue
         for cut in cuts:
-            slices[cut.program.name] = Slice(MEMBER, len(numbers), 4 * vectors)
+            slices[cut.program.name] = Slice(MEMBER, len(array), 4 * vectors)
             names[cut.program.name] = first.program.name
             values = np.zeros(4 * vectors)
             for (vector, lane), constant in zip(places, cut.constants):
                 values[4 * vector + lane : 4 * vector + lane + len(constant)] = constant
-            numbers += values.tolist()
+            array += values.tolist()
         members[first.program.fragment] = _written(first, places, vectors).encode("utf-8")
         uniforms = {**first.program.uniforms, UNIFORM: 4 * vectors}
         changed[first.program.name] = replace(first.program, uniforms=uniforms)
     if not slices:
         return bundle
-    members[MEMBER] = np.array(numbers, "<f4").tobytes()
+    members[MEMBER] = np.array(array, "<f4").tobytes()
     programs = tuple(
         changed.get(program.name, program)
         for program in manifest.programs
