@@ -257,6 +257,11 @@ class _Lines:
             at = match.end()
 
     def _directive(self, line: str) -> None:
+        """Read a line that begins with #; decide its condition if no device decides it.
+
+        Raises:
+            BundleError: it is not a directive of the format.
+        """
         word, _, remainder = line.partition(" ")
         branches = self._branches
         live = False not in branches
@@ -291,6 +296,7 @@ class _Lines:
             self.numbers.append(self._number)
 
     def _definition(self, word: str, remainder: str) -> None:
+        """Read a definition of a macro, or its end; ``word`` is define or undef."""
         definition = _DEFINE.fullmatch(remainder)
         certain = None not in self._branches
         statement = definition is not None and definition[1] in GLSL_STATEMENTS
@@ -1545,6 +1551,7 @@ _RANGES = {
 
 
 def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
+    """Return a value between two others, by a share that can be outside of 0 to 1."""
     marks = ((left.marks | right.marks | share.marks) & WILD) | (left.marks & right.marks & share.marks & CONST)
     if share.least >= -1e-5 and share.most <= 1.00001:
         both = _hull(left, right)
