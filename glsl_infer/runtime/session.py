@@ -27,6 +27,7 @@ from glsl_infer.runtime.pipeline import PendingFrame, Wait, check_wait, finished
 from glsl_infer.runtime.state import State
 from glsl_infer.runtime.statistics import PartRun, Statistics
 from glsl_infer.runtime.transfers import Answer, Results
+from glsl_infer.support import fast_start
 from glsl_infer.support.closing import Closing, close_all, warn_unclosed
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.near_names import choices, did_you_mean
@@ -125,6 +126,7 @@ class Session(Closing):
             self.compiled_programs = sum(part.compiled_programs for part in self._gpu_executors)
             if selfcheck:
                 self.selfcheck()
+            fast_start.end()
         except BaseException:
             self.close()
             raise
