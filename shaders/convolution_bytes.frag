@@ -66,8 +66,8 @@ void add(float lane) {
     total -= lane;
 }
 
-// Add a depthwise column, each weight times its own lane. VideoCore IV takes fewer instructions if the column is fetched
-// before the texel.
+// Add a depthwise column, each weight times its own lane. VideoCore IV takes fewer instructions if the column is
+// fetched before the texel.
 void add(vec4 lanes) {
     sum += (MIDDLE - weight) * lanes;
 }

@@ -39,13 +39,13 @@ const float MIDDLE = 128.0 / 255.0;
 // WAIT(at) and AFTER(at, lane) equal at, because coordinates and lanes are not negative and total is not positive.
 // VideoCore IV fetches there only after the previous texel (convolution.frag). With low bytes, total does not change.
 //
-// HIGH(lane) equals lane. The factor is a uniform for the same reason as in convolution_texture.frag.
-#define HIGH(lane) lane
+// HIGH_FACTOR(lane) equals lane. The factor is a uniform for the same reason as in convolution_texture.frag.
+#define HIGH_FACTOR(lane) lane
 #ifdef LATE_FETCH
 #ifdef LOW_BYTES
 uniform float one;
-#undef HIGH
-#define HIGH(lane) ((lane) * one)
+#undef HIGH_FACTOR
+#define HIGH_FACTOR(lane) ((lane) * one)
 #define WAIT(at) max(at, -t.w)
 #define AFTER(at, lane) max(at, -(lane))
 #else
@@ -84,8 +84,8 @@ vec4 next(float row) {
 
 // Subtract two columns of weights times their lanes.
 void products(vec4 texel, vec2 lanes) {
-    sum -= texel.xy * HIGH(lanes.x);
-    sum -= texel.zw * HIGH(lanes.y);
+    sum -= texel.xy * HIGH_FACTOR(lanes.x);
+    sum -= texel.zw * HIGH_FACTOR(lanes.y);
 #ifdef LOW_BYTES
     texel = next(ROW.y);
     low -= texel.xy * lanes.x;
@@ -95,7 +95,7 @@ void products(vec4 texel, vec2 lanes) {
 
 // The same for a texel with one column.
 void products(vec4 texel, float lane) {
-    sum -= texel.xy * HIGH(lane);
+    sum -= texel.xy * HIGH_FACTOR(lane);
 #ifdef LOW_BYTES
     low -= next(ROW.y).xy * lane;
 #endif

@@ -22,18 +22,18 @@ uniform sampler2D weights;
 
 uniform vec4 units[1];
 
-// Factors of high and low bytes, 1 and 1/256, are uniforms on VideoCore IV. Its compiler computes a lane times a uniform
-// directly before its products, in an accumulator. A lane alone stays in a register, and an addition to a sum in the same
-// register file cannot share an instruction with a multiplication that reads it.
+// Factors of high and low bytes, 1 and 1/256, are uniforms on VideoCore IV. Its compiler computes a lane times a
+// uniform directly before its products, in an accumulator. A lane alone stays in a register, and an addition to a sum
+// in the same register file cannot share an instruction with a multiplication that reads it.
 #ifdef LATE_FETCH
 uniform vec2 byte_units;
-#define HIGH(lane) ((lane) * byte_units.x)
-#define LOW(lane) ((lane) * byte_units.y)
+#define HIGH_FACTOR(lane) ((lane) * byte_units.x)
+#define LOW_FACTOR(lane) ((lane) * byte_units.y)
 #define LOW_UNIT 65280.0
 #define LOW_BYTE byte_units.y
 #else
-#define HIGH(lane) lane
-#define LOW(lane) lane
+#define HIGH_FACTOR(lane) lane
+#define LOW_FACTOR(lane) lane
 #define LOW_UNIT 255.0
 #define LOW_BYTE (1.0 / 256.0)
 #endif
@@ -42,11 +42,11 @@ vec4 high, low;       // sums of products with the high bytes and with the low b
 vec4 weight;          // weights of a depthwise column
 float column, row, lower;  // column of the next texel, row of the high bytes, row of the low bytes
 
-// Add the next column of weights times a lane. The width of a texel is not a constant, because a compiler that knows all
-// coordinates fetches all texels at once.
+// Add the next column of weights times a lane. The width of a texel is not a constant, because a compiler that knows
+// all coordinates fetches all texels at once.
 void add(float lane) {
-    low += texture2D(weights, vec2(column, lower)) * LOW(lane);
-    high += texture2D(weights, vec2(column, row)) * HIGH(lane);
+    low += texture2D(weights, vec2(column, lower)) * LOW_FACTOR(lane);
+    high += texture2D(weights, vec2(column, row)) * HIGH_FACTOR(lane);
     column += units[0].w;
 }
 
@@ -56,7 +56,8 @@ void centre(float lanes) {
     high -= vec4(128.0 / 255.0 * lanes);
 }
 
-// Fetch the next column of weights, in units of a high byte. VideoCore IV takes fewer instructions if the texel follows.
+// Fetch the next column of weights, in units of a high byte. VideoCore IV takes fewer instructions if the texel
+// follows.
 void next() {
     weight = texture2D(weights, vec2(column, row)) - 128.0 / 255.0;
     weight += texture2D(weights, vec2(column, lower)) * LOW_BYTE;

@@ -159,9 +159,10 @@ def inner(node: Node) -> Activation:
 
 def supports_inner(function: Activation) -> bool:
     """Return whether a shader can compute a function in addition to the activation of the outputs."""
+    if function.constants or function.pieces is not None:
+        return False
     with np.errstate(all="ignore"):
-        finite = bool(np.isfinite(function(np.zeros(1))).all())
-    return finite and not function.constants and function.pieces is None
+        return bool(np.isfinite(function(np.zeros(1))).all())
 
 
 def _scaled(node: Node, sums: Array, layer: str = "") -> Array:

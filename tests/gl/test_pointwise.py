@@ -18,7 +18,7 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges.rewrites import gated_sums
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
-from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.graph.piecewise_linear import of_slopes
 from glsl_infer.ops.channel_shuffle import shuffle_order
 from glsl_infer.ops.constant_map import constant_map
@@ -256,7 +256,8 @@ def test_activations_after_a_dense_layer_are_exact(context: Context, text: str) 
         dense_node(rng, "hidden", "pool", 7, CHANNELS, activation=text),
         dense_node(rng, "dense", "hidden", CHANNELS, 3),
     )
-    bundle = make_bundle(Graph("test", nodes, "dense"), pictures=pictures(rng))
+    outputs = [GraphOutput(name, (name,)) for name in ("hidden", "dense")]  # an output has its own pass
+    bundle = make_bundle(Graph("test", nodes, outputs), pictures=pictures(rng))
     with Session(bundle, context=context, selfcheck=True) as session:
         (sums,) = stored_inputs(bundle, "hidden", rng)
         source = bundle.values[bundle.graph.by_name["hidden"].inputs[0]]

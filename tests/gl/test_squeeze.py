@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from activation_texts import CHANNELS, TEXTS
 from graphs import classifier, conv_node, dense_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from pairwise import pairs_of
@@ -105,6 +106,18 @@ def test_the_network_computes_the_same(hidden: int) -> None:
     prepared = prepare(graph, Calibration([image])).graph
     values = {name: dict(reference.layers(of, image, mode="float")) for name, of in (("", graph), ("2", prepared))}
     np.testing.assert_allclose(values["2"]["gates"], values[""]["gates"], atol=2e-3)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.drivers
+@pytest.mark.parametrize("text", TEXTS)
+def test_hidden_values_can_have_every_activation(context: Context, text: str) -> None:
+    graph = block(12, CHANNELS, inner=text)
+    bundle = make_bundle(graph, pictures=pictures())
+    with Session(bundle, context=context, selfcheck=True) as session:
+        for name in {"squeeze-products", "squeeze", "gates"} & set(bundle.graph.by_name):
+            inputs = stored_inputs(bundle, name, np.random.default_rng(2))
+            assert layer_error(session, name, inputs) <= TOLERANCE, name
 
 
 def with_reader(of: str) -> Graph:

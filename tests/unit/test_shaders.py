@@ -149,6 +149,14 @@ def test_external_textures_are_declared_before_all_code() -> None:
     assert all("sampler2D source" not in text + template(name) for name in SCALING)
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("activation_")])
+def test_macros_of_an_activation_are_not_those_of_another_template(name: str) -> None:
+    others = "\n".join(template(other) for other in NAMES if not other.startswith("activation_"))
+    # Macros without a body are conditions, and may be defined twice.
+    defined = set(re.findall(r"^#define (\w+)(?=[( ])", others, flags=re.MULTILINE))
+    assert not defined.intersection(re.findall(r"\b[A-Z][A-Z_]+\b", template(name)))
+
+
 def test_shaders_of_bundles_have_no_comments(tmp_path: Path, good: bytes) -> None:
     shaders = {name: data.decode() for name, data in members_of(good, tmp_path).items() if name.startswith("shaders/")}
     assert len(shaders) > 1
