@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = models_anywhere(sys.argv[1:] if argv is None else argv) or ["--help"]
         command = next((word for word in words if not word.startswith("-")), None)
         if command in FAST_START:
-            fast_start.prepare()
+            fast_start.begin()
         try:
             parser = parser_of((command,)) if command in COMMANDS else parser_of(COMMANDS, listed=True)
         except ModuleNotFoundError as error:
@@ -120,7 +120,7 @@ def main_classify(argv: Sequence[str] | None = None) -> int:
         from glsl_infer.cli.execution import execute, missing_package
         from glsl_infer.cli.terminal_text import guarded
 
-        fast_start.prepare()
+        fast_start.begin()
         try:
             parser = classify_parser()
         except ModuleNotFoundError as error:

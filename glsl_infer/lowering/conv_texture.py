@@ -231,6 +231,7 @@ class _Shader:
         return fragment
 
     def _defines(self, binding: Binding, *, has_loop: bool) -> dict[str, int | float | str]:
+        """Return the macros of the shader of a draw with these reads."""
         defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
         if binding.count("residual"):
             defines["RESIDUAL"] = binding.fetch("residual")

@@ -4,8 +4,8 @@ NumPy is imported without modules that no session uses: they are executed at the
 them itself. NumPy 1 executes them when it is imported, which takes a Pi Zero 58 million instructions. The others take
 35 million: modules of the standard library, and those that give functions of NumPy their docstrings.
 
-Python looks for garbage after each 700 new objects. The objects of a start are no garbage, and looking at them takes 18
-million instructions.
+Python looks for garbage after each 700 new objects. The objects of a start are not garbage, and looking at them takes
+18 million instructions.
 """
 
 from __future__ import annotations
@@ -31,20 +31,30 @@ DELAYED = {
 }
 """Modules that are delayed while another module is imported, and that module, which uses nothing of them meanwhile."""
 
-NEW_OBJECTS = 50_000
-"""Number of new objects before a collection: more than a start creates, and at most some megabytes of garbage."""
+OBJECTS_OF_START = 50_000
+"""Number of new objects before a collection during a start, which creates fewer."""
 
 _SET_BY_IMPORTS = ("__path__", "__file__", "__cached__")
 """Attributes that the import system looks up before it sets them."""
 
 _lock = threading.RLock()
+_usual_thresholds: list[tuple[int, int, int]] = []
+"""Thresholds of garbage collection from before a start that has not ended."""
 
 
-def prepare() -> None:
-    """Delay ``DELAYED`` and make collections of garbage rarer, unless NumPy is imported already."""
+def begin() -> None:
+    """Delay ``DELAYED`` and collect less garbage until ``end``, unless NumPy is imported already."""
     if "numpy" not in sys.modules:
         sys.meta_path.insert(0, _Finder())
-        gc.set_threshold(NEW_OBJECTS)
+        _usual_thresholds.append(gc.get_threshold())
+        gc.set_threshold(OBJECTS_OF_START)
+
+
+def end() -> None:
+    """Collect garbage as usual again, but not among the objects of the start. It has no effect without ``begin``."""
+    if _usual_thresholds:
+        gc.freeze()
+        gc.set_threshold(*_usual_thresholds.pop())
 
 
 def _is_being_imported(name: str) -> bool:

@@ -14,7 +14,7 @@ from glsl_infer.support.fast_start import DELAYED
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [name.rpartition(".")[2] for name in DELAYED if name.startswith("numpy.") and "newdocs" not in name]
 
-BEGIN = "from glsl_infer.support import fast_start\nfast_start.prepare()\nimport numpy\n"
+BEGIN = "from glsl_infer.support import fast_start\nfast_start.begin()\nimport numpy\n"
 
 
 @pytest.fixture
@@ -81,19 +81,22 @@ def test_modules_outside_numpy_are_delayed_only_while_it_is_imported(numpy_1: Pa
         file.write("import ast, sys\n")
     shown = "print(type(sys.modules['ast']).__name__, ast.literal_eval('[1]'), type(ast).__name__)"
     assert run(numpy_1, f"import sys, ast\n{shown}")[1:] == ["_Delayed [1] module"]
-    before = f"import ast, sys\nfrom glsl_infer.support import fast_start\nfast_start.prepare()\nimport numpy\n{shown}"
+    before = f"import ast, sys\nfrom glsl_infer.support import fast_start\nfast_start.begin()\nimport numpy\n{shown}"
     words = [sys.executable, "-c", before]
     environment = {**os.environ, "PYTHONPATH": f"{numpy_1}:{ROOT}"}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[1:] == ["module [1] module"]
 
 
-def test_garbage_is_collected_after_many_objects(numpy_1: Path) -> None:
-    code = (
+def test_garbage_of_a_start_is_collected_later_than_that_of_frames(numpy_1: Path) -> None:
+    ring = (
         "import gc, weakref\nclass Ring: pass\nring = Ring()\nring.itself = ring\nseen = weakref.ref(ring)\ndel ring\n"
     )
-    assert run(numpy_1, f"{code}few = [[] for _ in range(10_000)]\nprint(seen() is None)")[-1] == "False"
-    assert run(numpy_1, f"{code}many = [[] for _ in range(100_000)]\nprint(seen() is None)")[-1] == "True"
+    objects = "few = [[] for _ in range(10_000)]\nprint(seen() is None)"
+    usual = "print(gc.get_threshold()[0] < 10_000)"
+    assert run(numpy_1, ring + objects)[-1] == "False"
+    assert run(numpy_1, f"fast_start.end()\n{ring}{objects}\n{usual}")[-2:] == ["True", "True"]
+    assert run(numpy_1, f"fast_start.end()\nfast_start.end()\n{ring}{objects}\n{usual}")[-2:] == ["True", "True"]
 
 
 def test_a_missing_attribute_is_an_error(numpy_1: Path) -> None:
@@ -102,7 +105,7 @@ def test_a_missing_attribute_is_an_error(numpy_1: Path) -> None:
 
 def test_an_imported_numpy_stays_as_it_is(numpy_1: Path) -> None:
     code = "import sys, numpy\nfrom glsl_infer.support import fast_start\nbefore = sys.meta_path[:]\n"
-    code += "import gc\nfast_start.prepare()\nprint(sys.meta_path == before and gc.get_threshold()[0] < 10_000)"
+    code += "import gc\nfast_start.begin()\nprint(sys.meta_path == before and gc.get_threshold()[0] < 10_000)"
     words = [sys.executable, "-c", code]
     environment = {**os.environ, "PYTHONPATH": f"{numpy_1}:{ROOT}"}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)

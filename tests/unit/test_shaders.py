@@ -62,7 +62,7 @@ NAMES = sorted(path.name for path in (ROOT / "shaders").iterdir() if path.is_fil
 FRAGMENTS = [name for name in NAMES if name.endswith(".frag")]
 FUNCTIONS = [name for name in NAMES if name.endswith(".glsl") and name != "prelude.glsl"]
 PRELUDE_TEXT = template("prelude.glsl")
-LINES = {"global_average.frag": global_average_pool.FETCH}
+LINES = {"global_average.frag": global_average_pool.FETCH, "mean_products.frag": global_average_pool.FETCH}
 """Lines required to complete a template."""
 
 

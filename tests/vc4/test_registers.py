@@ -361,6 +361,31 @@ def test_gates_of_all_slices(
     assert weight_bits == "16" or result.mode == weights
 
 
+@pytest.mark.sampled(6)
+@pairs_of(
+    ("channels, hidden", [(12, 1), (16, 8), (66, 17), (96, 24), (128, 32)]),
+    ("size", [2, 5, 6, 7, 16, 24, 64]),
+    ("feed", [8, 16]),
+    ("inner", ["relu", "silu", "sigmoid"]),
+    ("layout", ["atlas", "planar"]),
+)
+def test_squeeze_and_excite_blocks(
+    compiled: Compile, channels: int, hidden: int, size: int, feed: int, inner: str, layout: str
+) -> None:
+    rng = np.random.default_rng(3)
+    nodes = [
+        *layer(size, channels, (1, 1))[:2],
+        pool_node("mean", "feed"),
+        dense_node(rng, "layer", "mean", channels, hidden, activation=inner),
+        dense_node(rng, "layer-gates", "layer", hidden, channels, activation="sigmoid"),
+        Node("product", "binary", ("feed", "layer-gates"), {"operation": "multiply"}),
+        conv_node(rng, "end", ("product",), channels, 8),
+    ]
+    result = compiled(nodes, images=2, precision="8", precision_for={"feed": feed}, layout=layout)
+    assert result.bundle.graph.by_name["layer-gates"].op == "dense_of_sums"
+    assert result.has_two_threads()
+
+
 @pytest.mark.sampled(10)
 @pairs_of(
     ("weight_bits", ["auto", "16"]),

@@ -18,7 +18,7 @@ def mark(frame: int) -> None:
 mark(0)
 from glsl_infer.support import fast_start
 
-fast_start.prepare()  # as commands that use a model
+fast_start.begin()  # as commands that use a model
 import numpy  # noqa: F401
 
 mark(1)
