@@ -108,6 +108,11 @@ def read(path: str | Path, has_passed: HasPassed = has_never_passed) -> Bundle:
 
 
 def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes], has_passed: HasPassed) -> Bundle:
+    """Return the bundle of a manifest and its members after all checks.
+
+    Raises:
+        BundleError: the members do not fit the manifest.
+    """
     if data["profile"] == CPU_PROFILE:
         from glsl_infer.bundle import parts
 
@@ -132,9 +137,10 @@ def _verified_gpu(data: Any, digest: str, members: Mapping[str, bytes], has_pass
     listed = data.get("members")
     if isinstance(listed, dict) and isinstance(listed.get(PASSES), str):
         check_hash(PASSES, listed[PASSES], members)  # before its bytes are read as passes
-    manifest = manifest_json.from_json(data, members[PASSES])
+    passed = has_passed(digest)
+    manifest = manifest_json.from_json(data, members[PASSES], delay_probe=passed)
     check_hashes(manifest.members, members)
-    if not has_passed(digest):
+    if not passed:
         check_content(manifest, members)
     return manifest
 

@@ -252,11 +252,11 @@ def _input(model_input: dict[str, Any]) -> str:
     return f"{model_input['name']} {sides(model_input['shape'])}, {model_input['fit'] or model_input['kind']}"
 
 
-def _output(entry: dict[str, Any], labels: int) -> str:
-    named = f", {labels} labels" if entry["purpose"] == "classes" else ""
-    steps = f", then {', '.join(entry['steps'])}" if entry["steps"] else ""
-    layers = ", ".join(f"'{layer}'" for layer in entry["layers"])
-    return f"{entry['name']} {sides(entry['shape'])}, {entry['purpose']}, layer {layers}{steps}{named}"
+def _output(output: dict[str, Any], labels: int) -> str:
+    named = f", {labels} labels" if output["purpose"] == "classes" else ""
+    steps = f", then {', '.join(output['steps'])}" if output["steps"] else ""
+    layers = ", ".join(f"'{layer}'" for layer in output["layers"])
+    return f"{output['name']} {sides(output['shape'])}, {output['purpose']}, layer {layers}{steps}{named}"
 
 
 def _gain(decibels: float | None) -> str:

@@ -229,8 +229,8 @@ def _as_json(report: Report, draw_share: float) -> dict[str, Any]:
             }
             for board in estimate.BOARDS
         ],
-        "advice": [vars(entry) for entry in advice.advise(report)],
-        "network_advice": [vars(entry) for entry in advice.advise_author(report, estimate.BOARDS[0], draw_share)],
+        "advice": [vars(hint) for hint in advice.advise(report)],
+        "network_advice": [vars(hint) for hint in advice.advise_author(report, estimate.BOARDS[0], draw_share)],
     }
 
 
@@ -241,8 +241,8 @@ def _complain(reports: Sequence[Report]) -> int:
     for report in reports:
         for problem in report.problems:
             code = 1 if problem.fatal else code
-            where = one_line(f"{report.file}: layer '{problem.layer}'{f' (Mesa {report.mesa})' if several else ''}")
-            (say_error if problem.fatal else say_warning)(f"{where}: {problem.text}")
+            subject = one_line(f"{report.file}: layer '{problem.layer}'{f' (Mesa {report.mesa})' if several else ''}")
+            (say_error if problem.fatal else say_warning)(f"{subject}: {problem.text}")
     return code
 
 

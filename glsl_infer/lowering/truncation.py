@@ -137,13 +137,13 @@ def starts(
             continue
         for member, index in enumerate(group):
             product_bits = np.ascontiguousarray(sums.product_bits[:, member, 3])
-            fourth = _Fourth(sums.fourth[member], sums.changed[member], product_bits, shares[:, member, 3].copy())
-            variance, offset = fourth.best_offset(float(fetch_offsets[index]))
+            changed = sums.changed[member].astype(np.float32)
+            fourth = _Fourth(sums.fourth[member], changed, product_bits, shares[:, member, 3].copy())
+            variance, offset, mean = fourth.best_offset(float(fetch_offsets[index]))
             if separate_slices and 255.0 * variance**0.5 > MOST_UNEVEN:
-                offset = 0.0
+                offset, mean = 0.0, fourth.losses(0.0)[0]
             fetch_offsets[index] = offset
-            lower = fetch_offsets[index]
-            truncated[index, 3] = biases[index, 3] - np.float64(lower) - fourth.losses(float(lower))[0]
+            truncated[index, 3] = biases[index, 3] - np.float64(offset) - mean
     return Starts(immediates.streamed(truncated), fetch_offsets)
 
 
@@ -167,18 +167,21 @@ def _unsaturated_shares(sums: Floats, saturation: tuple[float, float]) -> Floats
 class _Fourth:
     """Partial sums of a slice's fourth component, (positions, columns).
 
-    ``changed`` marks the columns at which they changed, and ``shares`` are weights of the positions with sum 1.
+    ``changed`` is 1 for the columns at which they changed, else 0. ``shares`` are weights of the positions with sum 1.
     """
 
     sums: Floats
-    changed: NDArray[np.bool_]
+    changed: Floats
     product_bits: Floats
     shares: Floats
 
-    def best_offset(self, least: float) -> tuple[float, float]:
-        """Return the least variance of the truncation error for multiples of an offset, and the offset."""
-        offsets = [immediates.factor(least * stretch) for stretch in STRETCHES]
-        return min((float(self.losses(offset)[1]), offset) for offset in offsets)
+    def best_offset(self, least: float) -> tuple[float, float, Floats]:
+        """Return the least variance of the truncation error for multiples of an offset, the offset, and the mean."""
+        results = []
+        for offset in [immediates.factor(least * stretch) for stretch in STRETCHES]:
+            mean, variance = self.losses(offset)
+            results.append((float(variance), offset, mean))
+        return min(results, key=lambda result: result[:2])
 
     def losses(self, lower: float) -> tuple[Floats, Floats]:
         """Return mean and variance of the truncation error of sums that start lower by ``lower``."""
@@ -187,7 +190,7 @@ class _Fourth:
         losses = _losses(bits.sum(axis=1), self.product_bits)
         mean = (losses * self.shares).sum(axis=0)
         with np.errstate(over="ignore"):  # sums before an exponential can be huge; they are not corrected
-            squares = (losses - mean) ** 2 + (bits**2).sum(axis=1) / 12.0
+            squares = (losses - mean) ** 2 + np.square(bits, out=bits).sum(axis=1) / 12.0
         return mean, (squares * self.shares).sum(axis=0)
 
 

@@ -115,16 +115,16 @@ class Recorder:
         if location < 0:  # the compiler removed it as unused
             return []
         if isinstance(value, Slice):
-            numbers = np.ascontiguousarray(
+            values = np.ascontiguousarray(
                 self._members[value.member][value.offset : value.offset + value.count], np.float32
             )
             width = 4
         else:
-            numbers = np.array(value, np.float32)
+            values = np.array(value, np.float32)
             width = len(value)
-        array = (ctypes.c_float * numbers.size).from_buffer_copy(numbers.tobytes())
+        array = (ctypes.c_float * values.size).from_buffer_copy(values.tobytes())
         function = (self._gl.Uniform1fv, self._gl.Uniform2fv, self._gl.Uniform3fv, self._gl.Uniform4fv)[width - 1]
-        return [(function, (location, numbers.size // width, array))]
+        return [(function, (location, values.size // width, array))]
 
 
 def needless_clears(passes: Iterable[Pass], textures: Mapping[str, Texture]) -> frozenset[int]:

@@ -75,8 +75,8 @@ def to_picture(output: NDArray[np.floating], bundle: Bundle) -> NDArray[np.uint8
     check_picture(output.shape)
     channels = output.shape[2]
     scales, zeros = _range_of(bundle, channels)
-    numbers = np.floor(np.asarray(output, np.float64) * 255.0 / scales + zeros + _HALF)
-    pixels = np.clip(numbers, 0.0, 255.0).astype(np.uint8)
+    levels = np.floor(np.asarray(output, np.float64) * 255.0 / scales + zeros + _HALF)
+    pixels = np.clip(levels, 0.0, 255.0).astype(np.uint8)
     return pixels[..., 0] if channels == 1 else pixels
 
 
@@ -96,8 +96,8 @@ def mask_to_picture(result: NDArray[np.floating], output: Output) -> NDArray[np.
     if len(shape) == 3:
         check_picture(shape)
     indices = bool(output.steps) and output.steps[-1].step == ARGMAX
-    numbers = np.floor(np.asarray(result, np.float64) * (1.0 if indices else 255.0) + 0.5)
-    pixels = np.clip(numbers, 0.0, 255.0).astype(np.uint8)
+    levels = np.floor(np.asarray(result, np.float64) * (1.0 if indices else 255.0) + 0.5)
+    pixels = np.clip(levels, 0.0, 255.0).astype(np.uint8)
     return pixels[..., 0] if len(shape) == 3 and shape[2] == 1 else pixels
 
 

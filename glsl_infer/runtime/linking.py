@@ -114,9 +114,9 @@ class Linker:
 
     def _check(self, name: str) -> None:
         """Wait for a program, and free the driver's copy of its source, which can take megabytes."""
-        where = f"layer '{self._users.get(name, name)}' on {self._gl.text(GL.GL_RENDERER)}"
+        subject = f"layer '{self._users.get(name, name)}' on {self._gl.text(GL.GL_RENDERER)}"
         program, (vertex, fragment) = self._programs[name], self._sources[name]
-        self._objects.check_program(program, vertex, fragment, where)
+        self._objects.check_program(program, vertex, fragment, subject)
         self._objects.drop_fragment(program, fragment)
 
     def keep(self) -> None:

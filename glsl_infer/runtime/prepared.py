@@ -132,13 +132,13 @@ class Prepared:
         if self._draws_at_once:
             self._objects.fixed_state()  # a scissor or colour mask would keep a clear from texels
         for name in names:
-            entry = self._textures[name]
-            cleared = entry.kind == "target" and self._draws_at_once
+            texture = self._textures[name]
+            cleared = texture.kind == "target" and self._draws_at_once
             unwritten = self._objects.unwritten_texture
-            textures[name] = unwritten(entry.width, entry.height) if cleared else self._drawn.texture(entry)
-            if entry.kind == "target":
+            textures[name] = unwritten(texture.width, texture.height) if cleared else self._drawn.texture(texture)
+            if texture.kind == "target":
                 framebuffers[name] = self._objects.framebuffer(textures[name])
             if cleared:
-                self._gl.ClearColor(*(byte / 255.0 for byte in entry.clear))
+                self._gl.ClearColor(*(byte / 255.0 for byte in texture.clear))
                 self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         return textures, framebuffers

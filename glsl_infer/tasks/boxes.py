@@ -39,22 +39,22 @@ class Code:
 
 
 def likely(
-    numbers: Floats, activation: str, threshold: float, *, background: bool = False
+    outputs: Floats, activation: str, threshold: float, *, background: bool = False
 ) -> tuple[Floats, Indices, Indices]:
     """Return scores, anchor indices and class indices, (count,) each, of scores above a threshold.
 
     Args:
-        numbers: (anchors, classes), outputs of the network.
+        outputs: (anchors, classes), outputs of the network.
         activation: conversion of outputs to scores.
         threshold: lowest score.
         background: whether the first class is background, which is not returned.
     """
     first = 1 if background else 0
     if activation == SIGMOID and 0.0 < threshold < 1.0:  # few logits then need the exponential
-        rows, columns = np.nonzero(numbers[:, first:] >= np.log(threshold / (1.0 - threshold)))
-        logits = numbers[:, first:][rows, columns].astype(np.float64)
+        rows, columns = np.nonzero(outputs[:, first:] >= np.log(threshold / (1.0 - threshold)))
+        logits = outputs[:, first:][rows, columns].astype(np.float64)
         return 1.0 / (1.0 + np.exp(-np.clip(logits, -80.0, 80.0))), rows, columns
-    scores = numbers.astype(np.float64)
+    scores = outputs.astype(np.float64)
     if activation == SIGMOID:
         scores = 1.0 / (1.0 + np.exp(-np.clip(scores, -80.0, 80.0)))
     elif activation == SOFTMAX:
@@ -64,29 +64,29 @@ def likely(
     return scores[:, first:][rows, columns], rows, columns
 
 
-def decode(numbers: Floats, anchors: Floats, code: Code) -> Floats:
+def decode(outputs: Floats, anchors: Floats, code: Code) -> Floats:
     """Return boxes and points, float64 (count, 4 + 2 points): left, top, right, bottom, then x, y of each point.
 
     Args:
-        numbers: (count, 4 + 2 points), outputs of the network.
+        outputs: (count, 4 + 2 points), outputs of the network.
         anchors: (count, 4), as of ``anchors.anchors``.
         code: the decoding.
     """
-    raw = numbers.astype(np.float64)
+    raw = outputs.astype(np.float64)
     if code.order == "yxhw":
         raw = raw.reshape(len(raw), -1, 2)[..., ::-1].reshape(raw.shape)
     middle, size = anchors[:, :2].astype(np.float64), anchors[:, 2:].astype(np.float64)
     units = np.asarray(code.units, np.float64)
-    out = np.empty_like(raw)
+    decoded = np.empty_like(raw)
     grown = raw[:, 2:4] / units[2:]
     if code.growth == EXPONENTIAL:
         grown = np.exp(np.minimum(grown, _LARGEST_EXPONENT))
     half = grown * size / 2.0
     centre = raw[:, :2] / units[:2] * size + middle
-    out[:, :2], out[:, 2:4] = centre - half, centre + half
+    decoded[:, :2], decoded[:, 2:4] = centre - half, centre + half
     for first in range(4, raw.shape[1], 2):
-        out[:, first : first + 2] = raw[:, first : first + 2] / units[:2] * size + middle
-    return out
+        decoded[:, first : first + 2] = raw[:, first : first + 2] / units[:2] * size + middle
+    return decoded
 
 
 def suppress(

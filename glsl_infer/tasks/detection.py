@@ -152,12 +152,12 @@ class Detector(Task[Found[Detection]]):
         self,
         score: float,
         index: int,
-        numbers: NDArray[np.float64],
+        coordinates: NDArray[np.float64],
         factors: NDArray[np.float64],
         offsets: NDArray[np.float64],
         size: tuple[int, int],
     ) -> Detection:
-        points = numbers.reshape(-1, 2) * factors + offsets
+        points = coordinates.reshape(-1, 2) * factors + offsets
         left, top, right, bottom = points[:2].ravel().tolist()
         rules = self._rules
         box, label = (left, top, right, bottom), rules.labels[index]

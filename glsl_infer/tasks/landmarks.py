@@ -236,8 +236,8 @@ def _reaches(cut: Cut, size: tuple[int, int]) -> bool:
     return bool((high > 0.0).all() and (low < size).all())
 
 
-def _score(numbers: NDArray[np.float32], activation: str) -> float:
-    value = float(numbers.ravel()[0])
+def _score(output: NDArray[np.float32], activation: str) -> float:
+    value = float(output.ravel()[0])
     return float(1.0 / (1.0 + np.exp(-np.clip(value, -80.0, 80.0)))) if activation == SIGMOID else value
 
 

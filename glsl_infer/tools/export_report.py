@@ -240,7 +240,7 @@ def merge_reports(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]
     """Return the report of a model from the reports of its GPU parts."""
     first = reports[0]
     together: dict[str, Any] = {
-        key: tuple(entry for report in reports for entry in getattr(report, key))
+        key: tuple(item for report in reports for item in getattr(report, key))
         for key in ("layers", "ranges", "wide", "scales", "warnings", "weights", "precision", "unseen")
     }
     return replace(

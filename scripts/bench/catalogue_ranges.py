@@ -35,7 +35,7 @@ def main() -> int:
     try:
         chosen = catalogue.chosen(names, models) if names else [*models.values()]
         for model in chosen:
-            if model.weights_of or not exporting.kept_file(model).is_file():
+            if model.weights_of or not exporting.stored_file(model).is_file():
                 print(f"{model.name}: not fetched" if not model.weights_of else f"{model.name}: comes by hand alone")
                 continue
             if args.times:

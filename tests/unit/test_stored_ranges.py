@@ -159,7 +159,7 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
     model = catalogue.read()[name]
     stored = ranges_file.read(exporting.ranges_of(model))
     assert stored.known.sixteen is not None and stored.known.calibration_data
-    if not exporting.kept_file(model).is_file():
+    if not exporting.stored_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
     source, io_options = exporting.source_of(model), exporting.io_options_of(model)
     graph = source if isinstance(source, Graph) else importers.survey(source, io_options=io_options).whole()

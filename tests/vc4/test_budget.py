@@ -98,7 +98,7 @@ def test_numbers_are_written_and_read_again(shipped: tuple[Path, Report], tmp_pa
 @pytest.mark.parametrize("name", ["face-detection", "face-mesh"])  # the others take a minute each
 def test_the_milliseconds_of_the_catalogue_are_the_estimates(name: str, driver: Driver) -> None:
     model = catalogue.read()[name]
-    if not exporting.kept_file(model).is_file():
+    if not exporting.stored_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
     assert model.zero_ms == milliseconds(model)
 

@@ -39,6 +39,7 @@ from glsl_infer.compiler.ranges.sensitivity import (
     Spent,
     spend,
 )
+from glsl_infer.compiler.ranges.squeeze import squeeze_in_two_passes
 from glsl_infer.compiler.ranges.unseen import OnGpu, Runs, of_graph
 from glsl_infer.compiler.ranges.varied import FEW
 from glsl_infer.compiler.ranges.wide import Parts, WideLayer, split_wide
@@ -275,10 +276,14 @@ def _learnt_ranges(assigned: AssignedRanges) -> dict[str, Range]:
 def _for_shaders(
     graph: Graph, target: Target, dense: dict[str, tuple[Node, list[Node]]], *, products: bool = False
 ) -> Graph:
-    """Return a graph of operators with shaders; ``products`` keeps the products with gates that convolutions read."""
+    """Return a graph of operators with shaders.
+
+    ``products`` keeps the products with gates that convolutions read, and the dense layers of means.
+    """
     fused = gated_sums(carry_offset_in_alpha(graph))
     fused = fused if products else gated_convolutions(fused, target.layout)
-    return split_dense(means_in_two_passes(fused), dense)
+    split = split_dense(fused, dense)
+    return means_in_two_passes(split if products else squeeze_in_two_passes(split))
 
 
 def _range_of(graph: Graph, layer: str) -> Range:

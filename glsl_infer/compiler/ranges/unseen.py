@@ -391,7 +391,7 @@ class Runs:
 
         Args:
             network: the network as it is drawn.
-            causes: measure clipping and rounding separately.
+            causes: measure clipping and rounding separately, and the losses of layers.
             seen: use the ranges learnt from all images, as if images like the held-out ones were in the calibration.
         """
 
@@ -400,7 +400,7 @@ class Runs:
 
         def with_losses(sample: Sample) -> tuple[dict[str, Array], dict[str, _MapLoss]]:
             losses: dict[str, _MapLoss] = {}
-            return run(sample, partial(_stored, losses)), losses
+            return run(sample, partial(_stored, losses if causes else None)), losses
 
         runs = list(parallel_map(with_losses, self._measured))
         results = [outputs for outputs, _ in runs]
@@ -507,12 +507,12 @@ _MapLoss = tuple[float, float, float]
 """Energy of a map around its mean, and the energies lost by clipping and by rounding."""
 
 
-def _stored(losses: dict[str, _MapLoss], node: Node, value: Array) -> Array:
-    """Return a layer's values as stored, and add the loss of a map with a range to ``losses``."""
+def _stored(losses: dict[str, _MapLoss] | None, node: Node, value: Array) -> Array:
+    """Return a layer's values as stored, and add the loss of a map with a range to ``losses``; None drops them."""
     if all(node.attrs.get(key) is None for key in ("scale", "scales")):
         return value  # a copy, or a vector without a scale so far
     rounded = np.asarray(node.operator.store(node, value), np.float32)
-    if _has_range(node, value):
+    if losses is not None and _has_range(node, value):
         losses[node.name] = _loss(node, value, rounded)
     return rounded
 

@@ -351,7 +351,7 @@ def taken(name: str, source: str, shape: Shape, indices: Sequence[int], axis: in
     step = indices[1] - indices[0] if len(indices) > 1 else 1
     line = range(indices[0], indices[0] + step * len(indices), step or 1)
     if list(line) == list(indices):
-        return sliced(name, source, shape, [line if each == axis else range(size) for each, size in enumerate(shape)])
+        return sliced(name, source, shape, [line if other == axis else range(size) for other, size in enumerate(shape)])
     if in_textures(shape) and axis == len(shape) - 1:
         op = "vector_gather" if len(shape) == 1 else "channel_gather"
         return [Node(name, op, (source,), {"channels": tuple(indices)})]

@@ -267,34 +267,34 @@ def _pad(call: Call) -> list[View]:
     mode = call.attribute("mode", "constant")
     if len(pads) != 2 * len(axes or []):
         raise call.refused(f"by {pads} on {view.shape}", "give two widths for each axis")
-    around = {
+    widths_by_axis = {
         call.axis(axis, rank): (pads[index], pads[index + len(pads) // 2]) for index, axis in enumerate(axes or [])
     }
-    around = {axis: widths for axis, widths in around.items() if any(widths)}
-    if not around:
+    widths_by_axis = {axis: widths for axis, widths in widths_by_axis.items() if any(widths)}
+    if not widths_by_axis:
         return [view]
     if mode == "wrap":
-        for axis, widths in around.items():
+        for axis, widths in widths_by_axis.items():
             view = _wrapped(call, view, axis, widths)
         return [view]
     if mode not in ("constant", "reflect", "edge") or not np.isfinite(value):
         raise call.refused(f"mode '{mode}' with {value}", "give constant with a finite number, reflect or edge")
-    if rank in (3, 4) and 0 not in around and view.shape[0] == 1:
-        return [_map_padded(call, around, mode, value, map_axes(view) if rank == 4 else None)]
-    for axis, widths in around.items():
+    if rank in (3, 4) and 0 not in widths_by_axis and view.shape[0] == 1:
+        return [_map_padded(call, widths_by_axis, mode, value, map_axes(view) if rank == 4 else None)]
+    for axis, widths in widths_by_axis.items():
         view = _axis_padded(call, view, axis, (widths, mode, value))
     return [view]
 
 
 def _map_padded(
-    call: Call, around: dict[int, tuple[int, int]], mode: str, value: float, axes: tuple[int, int, int] | None
+    call: Call, widths_by_axis: dict[int, tuple[int, int]], mode: str, value: float, axes: tuple[int, int, int] | None
 ) -> View:
     """Return a padded map with the axes (rows, columns, channels), or a padded line (1, channels, length)."""
     node, shape = call.map() if axes is None else relayout.as_map(call.nodes, call.view(), axes)
     rows, columns, last = axes or (0, 2, 1)
-    channels = around.get(last, (0, 0))
+    channels = widths_by_axis.get(last, (0, 0))
     zeros = mode == "constant" and not value and min(channels) >= 0 and sum(channels) <= emit.MOST_ZEROS
-    widths = [around.get(rows, (0, 0)), around.get(columns, (0, 0)), channels if zeros else (0, 0)]
+    widths = [widths_by_axis.get(rows, (0, 0)), widths_by_axis.get(columns, (0, 0)), channels if zeros else (0, 0)]
     node = _padded(call, node, widths, mode, value)
     view = call.mapped(node, 3) if axes is None else of_map(node, call.nodes.shape(node), axes)
     if any(channels) and view.shape[last] == shape[2]:

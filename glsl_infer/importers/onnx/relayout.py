@@ -208,7 +208,7 @@ def placed(nodes: Nodes, view: View, axis: int) -> tuple[View, int]:
     order = _with_axis(contiguous.order() or (), axis, len(view.axes))
     dims = triple(order, view.shape)
     axes: Sequence[int] = order if dims is None else dims
-    node = nodes.shaped(contiguous.node, tuple(view.shape[each] for each in axes))
+    node = nodes.shaped(contiguous.node, tuple(view.shape[other] for other in axes))
     return contiguous.at(node), list(axes).index(axis)
 
 
@@ -263,8 +263,8 @@ def common(nodes: Nodes, views: Sequence[View], axis: int) -> tuple[int, ...]:
     rank = len(views[0].axes)
     ranked = sorted(views, key=lambda view: (not view.axes[axis], -view.size))
     order = next((own_order for view in ranked if (own_order := view.order()) is not None), default_order(rank))
-    order = _with_axis(tuple(each for each in order if any(view.shape[each] > 1 for view in views)), axis, rank)
-    missing = [each for each in range(rank) if each not in order and any(view.shape[each] > 1 for view in views)]
+    order = _with_axis(tuple(other for other in order if any(view.shape[other] > 1 for view in views)), axis, rank)
+    missing = [other for other in range(rank) if other not in order and any(view.shape[other] > 1 for view in views)]
     return order if not missing else tuple(default_order(rank))
 
 

@@ -329,7 +329,7 @@ def _affine_grid(call: Call) -> list[View]:
         np.linspace(-1.0, 1.0, length) if corners and length > 1 else (2.0 * np.arange(length) + 1.0) / length - 1.0
         for length in size[2:]
     )
-    x, y = (each.reshape(-1) for each in np.meshgrid(columns, rows))
+    x, y = (coordinates.reshape(-1) for coordinates in np.meshgrid(columns, rows))
     points = by_matrix(call, view, np.stack([x, y, np.ones_like(x)]), np.zeros(x.size))
     return [call.reshaped(points.transposed((0, 2, 1)), (1, *size[2:], 2))]
 

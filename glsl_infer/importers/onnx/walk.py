@@ -60,7 +60,7 @@ class Walk:
         self.inputs: list[View] = []
         self.spans: dict[str, Range] = {}
         self.constants: dict[str, Numbers] = {}
-        self._known_shapes = {**{each.name: each for each in reversed(model.outputs)}, **model.known}
+        self._known_shapes = {**{output.name: output for output in reversed(model.outputs)}, **model.known}
         self._bytes_of: dict[str, Range] = {}
         self._unknown: set[str] = set()
         self._types: dict[str, str] = {}

@@ -140,14 +140,14 @@ class _Reader:
         if count > most or self._remaining_entries < 0:
             raise ValueError("its lists are longer than any network's")
 
-    def _list(self, numbers: Any) -> NDArray[np.int64]:
-        if not isinstance(numbers, np.ndarray):  # the accessor returns 0 if the file does not have the list
+    def _list(self, values: Any) -> NDArray[np.int64]:
+        if not isinstance(values, np.ndarray):  # the accessor returns 0 if the file does not have the list
             return np.zeros(0, np.int64)
-        self._count(len(numbers))
-        return numbers.astype(np.int64)
+        self._count(len(values))
+        return values.astype(np.int64)
 
-    def _indices(self, numbers: Any, count: int, what: str) -> tuple[int, ...]:
-        indices = tuple(self._list(numbers).tolist())
+    def _indices(self, values: Any, count: int, what: str) -> tuple[int, ...]:
+        indices = tuple(self._list(values).tolist())
         if any(not -1 <= index < count for index in indices):
             raise ValueError(f"{what} name a tensor that is not there")
         return indices

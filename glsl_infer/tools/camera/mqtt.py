@@ -136,11 +136,11 @@ class Broker(Closing):
             client.tls_set()
         client.will_set(self._status, "offline", qos=1, retain=True)
         client.on_connect, client.on_disconnect = self._on_connect, self._on_disconnect
-        where = f"--mqtt {address.host}:{address.port}"
+        option = f"--mqtt {address.host}:{address.port}"
         try:
             client.connect(address.host, address.port)
         except (OSError, ValueError) as error:
-            raise RunError(f"{where}: the broker cannot be reached ({error})") from None
+            raise RunError(f"{option}: the broker cannot be reached ({error})") from None
         client.loop_start()
         answered = self._answered.wait(PATIENCE)
         if not answered or self._refusal:
@@ -148,7 +148,7 @@ class Broker(Closing):
             client.loop_stop()
             problem = f"refuses ({self._refusal})" if answered else f"does not answer within {PATIENCE:.0f} seconds"
             raise RunError(
-                f"{where}: the broker {problem}; give the user in the URL, and the password in the variable {PASSWORD}"
+                f"{option}: the broker {problem}; give the user in the URL, and the password in the variable {PASSWORD}"
             )
         return client
 
@@ -166,9 +166,9 @@ class Broker(Closing):
 
     def _on_disconnect(self, *_: Any) -> None:
         if not self._closed and self._answered.is_set() and not self._refusal:
-            where = f"{self._address.host}:{self._address.port}"
+            broker = f"{self._address.host}:{self._address.port}"
             print(
-                one_line(f"warning: --mqtt: lost the connection to {where}; connecting again"),
+                one_line(f"warning: --mqtt: lost the connection to {broker}; connecting again"),
                 file=sys.stderr,
                 flush=True,
             )

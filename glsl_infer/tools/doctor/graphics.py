@@ -42,10 +42,10 @@ def boot_settings(machine: Machine) -> Finding | None:
             f"sudo grep dtoverlay {unread}    # must have dtoverlay={OVERLAY}",
         )
     if config.graphics is None:
-        where = f"no line dtoverlay={OVERLAY} applies to this board in {config.path}" if config.path else (
+        subject = f"no line dtoverlay={OVERLAY} applies to this board in {config.path}" if config.path else (
             f"{config_txt.PATHS[0]} is missing, and the graphics driver is not loaded"
         )  # fmt: skip
-        return problem(where, figures, f"{set_overlay(config, OVERLAY)} && sudo reboot")
+        return problem(subject, figures, f"{set_overlay(config, OVERLAY)} && sudo reboot")
     if not machine.render_nodes:
         return problem(
             f"{config.path} has dtoverlay={config.graphics}, but the kernel has no /dev/dri/renderD*",

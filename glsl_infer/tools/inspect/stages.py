@@ -20,7 +20,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.support.plain_text import sides
 
-IMPORTED, OPTIMIZED, PLACED, WITH_RANGES, PLANNED, PROGRAM = STAGES = (
+IMPORTED, OPTIMIZED, PLACED, WITH_RANGES, PLANNED, PROGRAM = (
     "imported", "optimized", "placed", "with-ranges", "planned", "program",
 )  # fmt: skip
 
@@ -125,6 +125,6 @@ def lines_of(nodes: list[StageNode]) -> Iterator[str]:
 
 def _short(value: Any) -> str:
     if isinstance(value, (list, tuple)):
-        items = ",".join(_short(each) for each in value[:_LONGEST])
+        items = ",".join(_short(item) for item in value[:_LONGEST])
         return f"({items}{',...' if len(value) > _LONGEST else ''})"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -212,9 +212,9 @@ def _failures(passes: Sequence[Pass], measured: Measured) -> list[Problem]:
     """Return a problem for each layer that fails; a program of several layers is named in each."""
     problems: dict[tuple[str, str], Problem] = {}
     for draw in passes:
-        for name, where in ((draw.program, f"program '{draw.program}': "), (draw.layer, "")):
+        for name, prefix in ((draw.program, f"program '{draw.program}': "), (draw.layer, "")):
             if name in measured.failures:
-                text = f"{where}{measured.failures[name]}"
+                text = f"{prefix}{measured.failures[name]}"
                 problems.setdefault((draw.layer, measured.failures[name]), Problem(draw.layer, text, True))
     return list(problems.values())
 

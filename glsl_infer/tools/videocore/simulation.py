@@ -74,7 +74,7 @@ def simulate(path: str | Path, executor: Executor) -> Simulation:
         InputError, RunError: as for ``Executor.answer_of``.
     """
     data = executor.answer_of("glsl_infer.tools.videocore.simulation", path)
-    sets = tuple(Clocks(**{**entry, "of_jobs": tuple(entry["of_jobs"])}) for entry in data.pop("sets"))
+    sets = tuple(Clocks(**{**clocks, "of_jobs": tuple(clocks["of_jobs"])}) for clocks in data.pop("sets"))
     return Simulation(sets, **{**data, "draws_of_jobs": tuple(data["draws_of_jobs"])})
 
 

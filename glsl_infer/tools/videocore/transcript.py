@@ -231,8 +231,8 @@ class _Reader:
         else:
             self._listing = False
 
-    def _submitted(self, numbers: list[int]) -> None:
-        commands, record_bytes, records, uniforms, width, height, left, right, top, bottom, flags = numbers
+    def _submitted(self, fields: list[int]) -> None:
+        commands, record_bytes, records, uniforms, width, height, left, right, top, bottom, flags = fields
         job = Job(
             width,
             height,

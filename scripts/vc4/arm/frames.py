@@ -16,9 +16,9 @@ def mark(frame: int) -> None:
 
 
 mark(0)
-from glsl_infer.support import numpy_parts
+from glsl_infer.support import fast_start
 
-numpy_parts.delay()  # as commands that use a model
+fast_start.begin()  # as commands that use a model
 import numpy  # noqa: F401
 
 mark(1)

@@ -61,10 +61,10 @@ def _with_own(text: str, passes: Sequence[Pass], textures: Mapping[str, Texture]
         return text
     if not all(_same(draw, textures, fetches) for draw in passes):
         return text
-    numbers = iter(range(len(fetches)))
+    indices = iter(range(len(fetches)))
 
     def with_own_coordinate(fetch: re.Match[str]) -> str:
-        varying, second = divmod(next(numbers), 2)
+        varying, second = divmod(next(indices), 2)
         x, y = "zw" if second else "xy"
         return f"{fetch[1]}coord{varying}.{x}{fetch[4]}coord{varying}.{y}{fetch[7]}"
 

@@ -1,4 +1,4 @@
-"""Submodules of NumPy that are executed at their first use, with a package of the same shape in NumPy's place."""
+"""The start of commands: delayed modules, with a package of the same shape in NumPy's place, and garbage collection."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from glsl_infer.support.numpy_parts import DELAYED
+from glsl_infer.support.fast_start import DELAYED
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = [name.rpartition(".")[2] for name in DELAYED]
+NAMES = [name.rpartition(".")[2] for name in DELAYED if name.startswith("numpy.") and "newdocs" not in name]
 
-BEGIN = "from glsl_infer.support import numpy_parts\nnumpy_parts.delay()\nimport numpy\n"
+BEGIN = "from glsl_infer.support import fast_start\nfast_start.begin()\nimport numpy\n"
 
 
 @pytest.fixture
@@ -76,13 +76,36 @@ def test_an_executed_module_is_an_ordinary_one(numpy_1: Path) -> None:
     assert run(numpy_1, "print(numpy.random.bits.one)")[2:] == ["1"]
 
 
+def test_modules_outside_numpy_are_delayed_only_while_it_is_imported(numpy_1: Path) -> None:
+    with (numpy_1 / "numpy" / "__init__.py").open("a") as file:
+        file.write("import ast, sys\n")
+    shown = "print(type(sys.modules['ast']).__name__, ast.literal_eval('[1]'), type(ast).__name__)"
+    assert run(numpy_1, f"import sys, ast\n{shown}")[1:] == ["_Delayed [1] module"]
+    before = f"import ast, sys\nfrom glsl_infer.support import fast_start\nfast_start.begin()\nimport numpy\n{shown}"
+    words = [sys.executable, "-c", before]
+    environment = {**os.environ, "PYTHONPATH": f"{numpy_1}:{ROOT}"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1:] == ["module [1] module"]
+
+
+def test_garbage_of_a_start_is_collected_later_than_that_of_frames(numpy_1: Path) -> None:
+    ring = (
+        "import gc, weakref\nclass Ring: pass\nring = Ring()\nring.itself = ring\nseen = weakref.ref(ring)\ndel ring\n"
+    )
+    objects = "few = [[] for _ in range(10_000)]\nprint(seen() is None)"
+    usual = "print(gc.get_threshold()[0] < 10_000)"
+    assert run(numpy_1, ring + objects)[-1] == "False"
+    assert run(numpy_1, f"fast_start.end()\n{ring}{objects}\n{usual}")[-2:] == ["True", "True"]
+    assert run(numpy_1, f"fast_start.end()\nfast_start.end()\n{ring}{objects}\n{usual}")[-2:] == ["True", "True"]
+
+
 def test_a_missing_attribute_is_an_error(numpy_1: Path) -> None:
     assert run(numpy_1, "print(hasattr(numpy.random, 'nothing'), hasattr(numpy.fft, 'nothing'))")[-1] == "False False"
 
 
 def test_an_imported_numpy_stays_as_it_is(numpy_1: Path) -> None:
-    code = "import sys, numpy\nfrom glsl_infer.support import numpy_parts\nbefore = sys.meta_path[:]\n"
-    code += "numpy_parts.delay()\nprint(sys.meta_path == before)"
+    code = "import sys, numpy\nfrom glsl_infer.support import fast_start\nbefore = sys.meta_path[:]\n"
+    code += "import gc\nfast_start.begin()\nprint(sys.meta_path == before and gc.get_threshold()[0] < 10_000)"
     words = [sys.executable, "-c", code]
     environment = {**os.environ, "PYTHONPATH": f"{numpy_1}:{ROOT}"}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
