@@ -138,11 +138,11 @@ class _Writer:
         return self._convolution(layer, reads, shapes[0], kernel, channels)
 
     def _convolution(self, layer: Any, reads: list[str], shape: Any, kernel: NDArray[Any], groups: int) -> str:
-        more = [self.constant(kernel)] + ([self.constant(np.asarray(layer.bias))] if layer.use_bias else [])
+        weights = [self.constant(kernel)] + ([self.constant(np.asarray(layer.bias))] if layer.use_bias else [])
         pads = _pads(layer.padding, shape[1:3], kernel.shape[2:], layer.strides, layer.dilation_rate)
         name = self.emit(
             "Conv",
-            [*reads, *more],
+            [*reads, *weights],
             strides=list(layer.strides),
             dilations=list(layer.dilation_rate),
             group=groups,

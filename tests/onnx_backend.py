@@ -213,16 +213,16 @@ def _compared(model: onnx.ModelProto, items: Sequence[Arrays], expected: Arrays,
     exact = [[imported.file_output(name, array) for name, array in results.items()] for results in runs]
     for index, array in enumerate(expected):
         result = np.concatenate([outputs[index] for outputs in exact]) if len(items) > 1 else exact[0][index]
-        most = RELATIVE * max(1e-3, float(np.abs(array[np.isfinite(array)]).max(initial=0.0)))
-        if result.shape != array.shape or not np.allclose(result, array, RELATIVE, most, equal_nan=True):
+        limit = RELATIVE * max(1e-3, float(np.abs(array[np.isfinite(array)]).max(initial=0.0)))
+        if result.shape != array.shape or not np.allclose(result, array, RELATIVE, limit, equal_nan=True):
             off = "" if result.shape != array.shape else f", off by {np.abs(result.astype(float) - array).max():.3g}"
             raise Wrong(f"output {index} of the imported graph: {result.shape} beside {array.shape}{off}")
     bundle = build(graph, (), options=Options(percentile=EXTREMES), calibration=samples).bundle
     with Session(bundle, context=context, cache=False) as session:
         for sample in samples:
-            for name, off, most in _errors(bundle, session, sample):
-                if not off <= most:
-                    raise Wrong(f"output '{name}' as drawn: {off:.2f} steps, where {most:.2f} are right")
+            for name, off, limit in _errors(bundle, session, sample):
+                if not off <= limit:
+                    raise Wrong(f"output '{name}' as drawn: {off:.2f} steps, where {limit:.2f} are right")
 
 
 def _imported(model: onnx.ModelProto) -> Imported:

@@ -267,8 +267,8 @@ def pooled(file: File, x: str) -> str:
         options["dilations"] = [2, 2]
     size = []
     for n in (height, width):
-        room = n + 2 * around - spread * (kernel - 1) - 1
-        count = -(-room // stride) + 1 if ceil else room // stride + 1
+        span = n + 2 * around - spread * (kernel - 1) - 1
+        count = -(-span // stride) + 1 if ceil else span // stride + 1
         if ceil and (count - 1) * stride >= n + around:
             count -= 1
         size.append(count)
@@ -359,8 +359,8 @@ def cut(file: File, x: str) -> str:
         parts = file.split(x, 1, [1, channels - 2, 1])
         return file.op("Concat", [parts[1], parts[2], parts[0]], file.shapes[x], axis=1)
     if kind == "gather":
-        places = file.rng.permutation(channels)
-        return file.op("Gather", [x, file.constant(places, "int64")], file.shapes[x], axis=1)
+        order = file.rng.permutation(channels)
+        return file.op("Gather", [x, file.constant(order, "int64")], file.shapes[x], axis=1)
     if kind == "channels":
         return file.slice(x, 1, range(channels // 2, channels))
     if kind == "steps" and file.opset >= 10 and height >= 4:

@@ -280,10 +280,10 @@ def _stored(path: Path) -> dict[str, Any]:
     return stored
 
 
-def _groups(tests: Iterable[str], most: int) -> list[list[str]]:
+def _groups(tests: Iterable[str], size: int) -> list[list[str]]:
     """Return groups of tests, those of tests/gl first, because they take the longest."""
     ordered = sorted(tests, key=lambda test: not test.startswith("tests/gl"))
-    return [ordered[first : first + most] for first in range(0, len(ordered), most)]
+    return [ordered[first : first + size] for first in range(0, len(ordered), size)]
 
 
 def in_rounds(tests: Sequence[str], seconds: dict[str, float], first: Sequence[str] = ()) -> list[str]:

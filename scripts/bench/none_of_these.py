@@ -99,11 +99,11 @@ def _margins(record: dict[str, Any], logits: NDArray[np.float64]) -> NDArray[np.
     return np.array([np.logaddexp.reduce(row) - none.logit_of(row) for row in logits])
 
 
-def _logits(session: Session, folder: Path, most: int | None = None) -> NDArray[np.float64]:
+def _logits(session: Session, folder: Path, limit: int | None = None) -> NDArray[np.float64]:
     """Return the logits (images, classes) of a folder's images, or of ``most`` of them at equal distances."""
     model_input = session.bundle.manifest.input
     files = list(paths.find([folder]))
-    chosen = files[:: max(len(files) // most, 1)] if most else files
+    chosen = files[:: max(len(files) // limit, 1)] if limit else files
     return np.array([session.run(preprocess.load_for(path, model_input)) for path in chosen], np.float64)
 
 

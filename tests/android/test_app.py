@@ -254,9 +254,9 @@ def test_texts_and_buttons_fit_every_screen(
             assert len(boxes) == 6
             high, wide = phone.shot().shape[:2]
             for name, (left, top, right, bottom) in boxes.items():
-                least = 48 * min(screen) / points if points < 400 else 0
+                smallest_side = 48 * min(screen) / points if points < 400 else 0
                 assert left >= 0 and right <= wide and top >= 0 and bottom <= high, name
-                assert min(right - left, bottom - top) >= least, name  # the size of a finger
+                assert min(right - left, bottom - top) >= smallest_side, name  # the size of a finger
             for box in boxes.values():
                 assert sum(max(box[0], o[0]) < min(box[2], o[2]) and max(box[1], o[1]) < min(box[3], o[3])
                            for o in boxes.values()) == 1  # itself  # fmt: skip

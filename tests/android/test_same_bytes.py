@@ -34,15 +34,15 @@ def python_layers(model: Path, inputs: dict[str, Any]) -> dict[str, list[tuple[s
     """Return the texels and values of each layer that draws, read directly after its passes."""
     parts: dict[str, list[tuple[str, bytes]]] = {}
     with glsl_infer.Session(model) as session:
-        places = {probe.layer: probe.value for probe in session.bundle.manifest.probe.layers}
+        values_of_layers = {probe.layer: probe.value for probe in session.bundle.manifest.probe.layers}
         for name, values in session.layers(inputs):
-            if name in places:  # other layers only rename the maps of drawn ones, and runners do not know them
+            if name in values_of_layers:  # other layers only rename drawn maps, and runners do not know them
                 textures = [
                     (f"{name}: texture {texture}", session.read_texture(texture).tobytes())
-                    for texture in textures_of(places[name])
+                    for texture in textures_of(values_of_layers[name])
                 ]
                 parts[name] = [*textures, (f"{name}: numbers", values.astype("<f4").tobytes())]
-        return {name: parts[name] for name in places}  # in the order of the probe
+        return {name: parts[name] for name in values_of_layers}  # in the order of the probe
 
 
 def assert_same_layers(runner: Jvm, model: Path, inputs: dict[str, Any], folder: Path) -> None:

@@ -68,13 +68,13 @@ def test_a_detector(runner: Jvm, folder: Path, context: Context, tmp_path: Path)
 def test_every_rule_gives_the_detections_of_python(
     runner: Jvm, folder: Path, context: Context, tmp_path: Path, change: dict[str, object]
 ) -> None:
-    mine = tmp_path / "mine.json"
-    mine.write_text(json.dumps({**DETECTOR, **change, "model": str(folder / "squares.glslnn")}), "utf-8")
+    own_rules = tmp_path / "mine.json"
+    own_rules.write_text(json.dumps({**DETECTOR, **change, "model": str(folder / "squares.glslnn")}), "utf-8")
     pixels = picture(32, 32, (5, 5, 10), (22, 18, 14))
-    with Detector(mine, context=context) as detector:
+    with Detector(own_rules, context=context) as detector:
         expected = list(detector(pixels))
     assert expected
-    mine.write_text(json.dumps({**DETECTOR, **change}), "utf-8")
+    own_rules.write_text(json.dumps({**DETECTOR, **change}), "utf-8")
     (result,) = looked(runner, f"{tmp_path}:{folder}", "mine", "look", [pixels], tmp_path)
     same_boxes(result, expected, 0.1)
 

@@ -43,12 +43,12 @@ def three_readers(tmp_path_factory: pytest.TempPathFactory) -> readers.Readers:
     return readers.Readers(tmp_path_factory.mktemp("readers"))
 
 
-def zipped(members: Mapping[str, bytes], *more: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def zipped(members: Mapping[str, bytes], *extra: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """Return a zip of members; ``more`` can repeat names."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # about duplicate names
-        for name, data in (*members.items(), *more):
+        for name, data in (*members.items(), *extra):
             archive.writestr(name, data)
     return file.getvalue()
 

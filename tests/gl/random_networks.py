@@ -92,8 +92,8 @@ def grouped(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     many = pick(rng, [6, 8, 12, 24])
     groups = pick(rng, [g for g in (2, 3, 4, 6) if many % g == 0])
     filters = groups * integer(rng, 1, 4)
-    more = conv_node(rng, "many", ("b",), channels, many, activation=activation(rng))
-    return [more, _conv(rng, "n", ("many",), many, filters, groups=groups)], filters
+    source = conv_node(rng, "many", ("b",), channels, many, activation=activation(rng))
+    return [source, _conv(rng, "n", ("many",), many, filters, groups=groups)], filters
 
 
 def depthwise(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
@@ -118,7 +118,7 @@ def wide(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     groups = pick(rng, [1, 1, 2])
     kernel, pads = pick(rng, [((1, 1), (0, 0, 0, 0)), ((3, 3), SAME), ((2, 1), (0, 1, 0, 0))])
     filters = 2 * integer(rng, 1, 5)
-    more = conv_node(rng, "many", ("b",), channels, many, activation=activation(rng))
+    source = conv_node(rng, "many", ("b",), channels, many, activation=activation(rng))
     inputs: tuple[str, ...] = ("many",)
     extra = []
     strides = (integer(rng, 1, 2), integer(rng, 1, 2))
@@ -129,7 +129,7 @@ def wide(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
         )
         strides = (1, 1)
     options: dict[str, Any] = {"kernel": kernel, "groups": groups, "padding": pads, "strides": strides}
-    return [more, *extra, conv_node(rng, "n", inputs, many, filters, activation=activation(rng), **options)], filters
+    return [source, *extra, conv_node(rng, "n", inputs, many, filters, activation=activation(rng), **options)], filters
 
 
 def add(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
@@ -255,7 +255,7 @@ AMPLIFIED = 0.2
 """Largest error of the 32-bit sums of a layer, in steps, if all roundings added up."""
 
 
-def random_bundle(kind: str, seed: int, *, fine: bool = False) -> Bundle:
+def random_bundle(kind: str, seed: int, *, sixteen_bit: bool = False) -> Bundle:
     """Return the bundle of a random network, with random layout and weights mode, calibrated on three random images.
 
     With ``fine``, each layer that can be stored in 16 bits is, in two of three cases.
@@ -270,7 +270,7 @@ def random_bundle(kind: str, seed: int, *, fine: bool = False) -> Bundle:
         pictures = [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(3)]
         weights, layout = pick(rng, WEIGHTS), pick(rng, LAYOUTS)
         ranged = assign_ranges(graph, Calibration(pictures)).graph
-        bits = {name: pick(rng, [8, 16, 16]) for name in possible_layers(ranged)} if fine else {}
+        bits = {name: pick(rng, [8, 16, 16]) for name in possible_layers(ranged)} if sixteen_bit else {}
         bundle = make_bundle(graph, weights, layout, pictures, precision_for=bits)
         if all(rounding(bundle, node) <= AMPLIFIED for node in bundle.graph.nodes if node.op == "conv2d"):
             return bundle

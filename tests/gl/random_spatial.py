@@ -61,9 +61,9 @@ def sliced(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     for length in (height, width):
         stride = int(rng.choice([-2, -1, 1, 2, 3]))
         size = int(rng.integers(1, (length - 1) // abs(stride) + 2))
-        reach = abs(stride) * (size - 1)
-        begin = int(rng.integers(0, length - reach))
-        begins.append(begin if stride > 0 else begin + reach)
+        span = abs(stride) * (size - 1)
+        begin = int(rng.integers(0, length - span))
+        begins.append(begin if stride > 0 else begin + span)
         sizes.append(size)
         strides.append(stride)
     attrs = {"begin": tuple(begins), "size": tuple(sizes), "strides": tuple(strides)}

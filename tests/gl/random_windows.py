@@ -64,10 +64,10 @@ def dilated_wide(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     many = int(rng.choice([36, 50, 72]))
     height, width, _ = shape_of_a(body)
     dilations = (int(rng.integers(1, height + 3)), int(rng.integers(1, width + 3)))
-    more = conv_node(rng, "many", ("b",), channels, many, activation="relu")
+    source = conv_node(rng, "many", ("b",), channels, many, activation="relu")
     padding = (dilations[0], dilations[0], dilations[1], dilations[1])
     last = conv_node(rng, "n", ("many",), many, 6, kernel=(3, 3), padding=padding, dilations=dilations)
-    return [more, last], 6
+    return [source, last], 6
 
 
 def shuffled_pixels(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:

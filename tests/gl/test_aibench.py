@@ -203,9 +203,9 @@ def test_a_missing_network_is_built_and_run(tmp_path: Path, capsys: Capture, mon
         picture = largest_image._picture(400)
         tracemalloc.start()
         images.run_whole(session, picture, watch=lambda tiles, _: tiles)
-        _, most = tracemalloc.get_traced_memory()
+        _, peak_memory = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert most < 1.7 * picture.nbytes, "the picture is copied"
+        assert peak_memory < 1.7 * picture.nbytes, "the picture is copied"
         photograph = np.asarray(Image.open(Path(__file__).parents[2] / "docs/images/example.jpg").resize((80, 60)))
         seams = [run_whole(session, photograph, overlap) for overlap in (None, 12)]
     assert np.array_equal(*seams), "with 8 or more no seam shows"

@@ -289,7 +289,7 @@ def content(data: bytes) -> Callable[[Path], object]:
     return lambda path: path.write_bytes(data)
 
 
-def cut(suffix: str, share: float) -> Callable[[Path], object]:
+def truncated(suffix: str, share: float) -> Callable[[Path], object]:
     def make(path: Path) -> None:
         complete = saved(path.parent, Image.fromarray(noise(64, 48)), f"whole.{suffix}").read_bytes()
         path.write_bytes(complete[: int(len(complete) * share)])
@@ -325,8 +325,8 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "no bytes": (content(b""), "the file is empty; copy it again"),
     "PostScript": (content(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n"), "save it as PNG"),
     "an icon": (icon, "save it as PNG"),
-    "most of a JPEG": (cut("jpg", 0.97), "damaged"),
-    "most of a PNG": (cut("png", 0.97), "damaged"),
+    "most of a JPEG": (truncated("jpg", 0.97), "damaged"),
+    "most of a PNG": (truncated("png", 0.97), "damaged"),
     "60000x60000 PNG": (png_of(60_000, 60_000), "shrink it first"),
     "20000x15000 JPEG": (jpeg_of(20_000, 15_000), "shrink it first"),
     "a pipe": (os.mkfifo, "is a pipe"),

@@ -160,10 +160,10 @@ SET_PIPE_SIZE = 1031
 """``fcntl.F_SETPIPE_SZ``, which Python has since 3.10."""
 
 
-def wait_until_full(pipe: IO[bytes], room: int, line: int) -> None:
+def wait_until_full(pipe: IO[bytes], capacity: int, line: int) -> None:
     """Wait until a pipe has less space than two lines and its writer blocks."""
     deadline = time.monotonic() + 300.0
-    while room - int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) >= 2 * line:
+    while capacity - int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) >= 2 * line:
         assert time.monotonic() < deadline, "nothing more is written"
         time.sleep(0.01)
 
@@ -178,10 +178,10 @@ def test_signals_end_the_command_even_with_a_full_pipe(
         [sys.executable, "-m", "glsl_infer", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
     )
     assert process.stdout is not None
-    room = fcntl.fcntl(process.stdout, SET_PIPE_SIZE, 4096)
+    capacity = fcntl.fcntl(process.stdout, SET_PIPE_SIZE, 4096)
     first = process.stdout.readline()
     if not reads:
-        wait_until_full(process.stdout, room, len(first))
+        wait_until_full(process.stdout, capacity, len(first))
     process.send_signal(number)
     if not reads:
         process.wait(timeout=300)

@@ -139,7 +139,7 @@ def test_shaders_for_nvidia_round_stores_without_a_test(monkeypatch: pytest.Monk
 def test_limits_are_compared_and_named(context: Context) -> None:
     offered = driver_limits(context.gl)
     require(offered, context.gl)
-    for field, most in offered.items():
-        larger = {**offered, field: most + 1}
-        with pytest.raises(LimitError, match=f"is {most}, the model needs {most + 1}"):
+    for field, limit in offered.items():
+        larger = {**offered, field: limit + 1}
+        with pytest.raises(LimitError, match=f"is {limit}, the model needs {limit + 1}"):
             require(larger, context.gl)

@@ -182,8 +182,8 @@ def test_maps_of_vectors_are_exact(
     rng = np.random.default_rng(seed)
     pixels = [height * width]
     if channels % 2 == 0 and height * width > 1:
-        cut = int(rng.integers(1, height * width))
-        pixels = [cut, height * width - cut]
+        border = int(rng.integers(1, height * width))
+        pixels = [border, height * width - border]
     nodes = vectors(rng, [count * channels for count in pixels])
     attrs = {"shape": (height, width, channels), "activation": function}
     nodes.append(Node("map", "vector_map", tuple(f"v{index}" for index in range(len(pixels))), attrs))
@@ -258,9 +258,9 @@ def test_a_normalised_vector_is_within_its_tolerance(
 
 @given(st.lists(st.integers(0, 29), min_size=1, max_size=40), SEEDS)
 @OFTEN
-def test_gathered_elements_are_exact(context: Context, places: list[int], seed: int) -> None:
+def test_gathered_elements_are_exact(context: Context, indices: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
-    nodes = [*vectors(rng, [30]), Node("y", "vector_gather", ("v0",), {"channels": tuple(places)})]
+    nodes = [*vectors(rng, [30]), Node("y", "vector_gather", ("v0",), {"channels": tuple(indices)})]
     compare(context, make_bundle(Graph("test", nodes, "y"), pictures=pictures()), ["y"], seed)
 
 

@@ -35,10 +35,10 @@ def test_the_report_is_of_these_cases_and_the_goals_are_met(cases: dict[str, Cas
     advice = "scripts/bench/onnx_suites.py writes the report anew"
     listed = {name for reasons in REPORT["cases"].values() for names in reasons.values() for name in names}
     assert listed == set(cases), advice
-    for name, least in onnx_cases.GOALS.items():
+    for name, goal in onnx_cases.GOALS.items():
         members = [key for key, case in cases.items() if name in onnx_cases.goals_of(case)]
         assert sum(REPORT["sets"][name].values()) == len(members), advice
-        assert len(set(members) & set(PASSING)) == REPORT["sets"][name][PASSED] >= least, name
+        assert len(set(members) & set(PASSING)) == REPORT["sets"][name][PASSED] >= goal, name
 
 
 @pytest.mark.slow

@@ -64,8 +64,8 @@ def test_independent_layers_share_a_job(
     monkeypatch.setattr(sharing, "MOST_TILES", -(1 << 20))
     with Session(make_bundle(block(), memory=memory, precision=precision), context=context) as session:
         assert len(jobs(session.bundle)) == 7
-        apart = session.run({"image": PICTURE})
-    assert all((together[name] == apart[name]).all() for name in ("boxes", "scores"))
+        separate = session.run({"image": PICTURE})
+    assert all((together[name] == separate[name]).all() for name in ("boxes", "scores"))
 
 
 @pytest.mark.parametrize("sixteen", [("b",), ("scores",), ("a", "b", "boxes")])
@@ -79,8 +79,8 @@ def test_maps_of_8_and_of_16_bits_are_one_job(
         together = session.run({"image": PICTURE})
     monkeypatch.setattr(sharing, "MOST_TILES", -(1 << 20))
     with Session(make_bundle(block(), precision_for=bits), context=context) as session:
-        apart = session.run({"image": PICTURE})
-    assert all((together[name] == apart[name]).all() for name in ("boxes", "scores"))
+        separate = session.run({"image": PICTURE})
+    assert all((together[name] == separate[name]).all() for name in ("boxes", "scores"))
 
 
 @pytest.mark.parametrize("bits", ["8", "16"])
@@ -106,8 +106,8 @@ def test_means_and_a_map_are_one_job(context: Context, bits: str, monkeypatch: p
     monkeypatch.setattr(sharing, "MOST_TILES", -(1 << 20))
     with Session(make_bundle(graph, pictures=pictures, precision=bits), context=context) as session:
         assert len(jobs(session.bundle)) == 6
-        apart = session.run(PICTURE)
-    assert (together == apart).all()
+        separate = session.run(PICTURE)
+    assert (together == separate).all()
 
 
 @pytest.mark.parametrize("padded", ["b", "c", "both"])
@@ -134,8 +134,8 @@ def test_unpadded_maps_share_a_job_with_any_clear_colour(
         together = session.run({"image": PICTURE})
     monkeypatch.setattr(sharing, "MOST_TILES", -(1 << 20))
     with Session(make_bundle(graph, pictures=pictures), context=context) as session:
-        apart = session.run({"image": PICTURE})
-    assert all((together[name] == apart[name]).all() for name in ("d", "e"))
+        separate = session.run({"image": PICTURE})
+    assert all((together[name] == separate[name]).all() for name in ("d", "e"))
 
 
 def test_outputs_are_together_where_a_job_less_is_not_to_be_had() -> None:

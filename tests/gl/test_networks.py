@@ -63,12 +63,12 @@ def runs(name: str) -> object:
 
 def overlap(bundle: Bundle, node: Node) -> bool:
     """Return whether inputs of a node are views of the same tiles, so that they cannot differ at random."""
-    places = [
+    regions_of_slices = [
         [view for view in value.views] if isinstance(value, (FeatureMap, SixteenBitMap)) else [value.texture]
         for value in (bundle.values[read] for read in dict.fromkeys(node.inputs))
         if not isinstance(value, FixedMap)
     ]
-    return len({region for regions in places for region in regions}) < sum(map(len, places))
+    return len({region for regions in regions_of_slices for region in regions}) < sum(map(len, regions_of_slices))
 
 
 @pytest.mark.sampled(2)
@@ -84,8 +84,8 @@ def test_every_layer_is_within_its_tolerance(context: Context, name: str) -> Non
             if allowed is not None:
                 inputs = [values[read] for read in node.inputs] if overlap(bundle, node) else None
                 error = layer_error(session, node.name, inputs or stored_inputs(bundle, node.name, rng))
-                most = min(allowed, TOLERANCE) + fine_rounding(bundle, node) + EXACT
-                assert error <= most, f"{node.name} ({node.op})"
+                limit = min(allowed, TOLERANCE) + fine_rounding(bundle, node) + EXACT
+                assert error <= limit, f"{node.name} ({node.op})"
         outputs = session.run(exported.inputs)
     assert set(outputs) == {output.name for output in bundle.manifest.outputs}
     assert all(np.isfinite(numbers).all() for numbers in outputs.values())

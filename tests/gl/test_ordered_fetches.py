@@ -27,7 +27,7 @@ SMALL = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.glslnn"
 
 
 @pytest.fixture
-def late(context: Context) -> Iterator[Context]:
+def ordered_context(context: Context) -> Iterator[Context]:
     """The context, configured as for VideoCore IV."""
     before = driver_of(context).ordered_fetches
     driver_of(context).__dict__["ordered_fetches"] = True
@@ -57,10 +57,10 @@ def network(seed: int) -> Graph:
 
 @pytest.mark.parametrize("layout", ["atlas", "planar"])
 @pytest.mark.parametrize("weights", ["baked", "uniform"])
-def test_every_layer_is_exact(late: Context, weights: str, layout: str) -> None:
+def test_every_layer_is_exact(ordered_context: Context, weights: str, layout: str) -> None:
     rng = np.random.default_rng(1)
     bundle = make_bundle(network(3), weights, layout)
-    with Session(bundle, context=late, selfcheck=True) as session:
+    with Session(bundle, context=ordered_context, selfcheck=True) as session:
         for node in drawn_nodes(bundle):
             assert layer_error(session, node.name, stored_inputs(bundle, node.name, rng)) <= TOLERANCE, node.name
 
@@ -95,11 +95,11 @@ def test_one_byte_in_a_thousand_may_differ_by_one(context: Context) -> None:
     )
 
 
-def test_all_fetches_but_the_first_wait(late: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_fetches_but_the_first_wait(ordered_context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     sources: list[bytes] = []
     start = Objects.start_program
     monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))
-    with Session(tiny_bundle(), context=late):
+    with Session(tiny_bundle(), context=ordered_context):
         pass
     guarded = [text for text in (source.decode() for source in sources) if "sum.w += LATE;" in text]
     assert len(guarded) > 3

@@ -120,9 +120,9 @@ def test_other_uses_of_the_session_come_between(session: Session, expected: list
 def test_sessions_that_share_a_context_take_turns(context: Context, expected: list[np.ndarray]) -> None:
     with Session(tiny_bundle(), context=context) as session, Session(tiny_bundle("uniform"), context=context) as other:
         pairs = [(session.run_async(tiny_picture(seed)), other.run_async(tiny_picture(seed))) for seed in range(3)]
-        for seed, (mine, theirs) in enumerate(pairs):
-            np.testing.assert_array_equal(mine.result("spin"), expected[seed])
-            np.testing.assert_allclose(theirs.result(), expected[seed], atol=0.05)
+        for seed, (frame, other_frame) in enumerate(pairs):
+            np.testing.assert_array_equal(frame.result("spin"), expected[seed])
+            np.testing.assert_allclose(other_frame.result(), expected[seed], atol=0.05)
 
 
 def test_a_refused_image_does_not_affect_other_frames(session: Session, expected: list[np.ndarray]) -> None:

@@ -91,13 +91,13 @@ def test_partial_sums_are_compared_as_whole_numbers(tmp_path: Path) -> None:
     member = bundle.manifest.probe.member
     (probe,) = (layer for layer in bundle.manifest.probe.layers if layer.layer == "wide-products")
     records = np.frombuffer(bundle.members[member], RECORD).copy()
-    mine = records["value"][probe.offset : probe.offset + probe.count]
-    row, half = np.argwhere(mine[:, 1::2] == 0)[0]
+    values = records["value"][probe.offset : probe.offset + probe.count]
+    row, half = np.argwhere(values[:, 1::2] == 0)[0]
     pair = (row, slice(2 * half, 2 * half + 2))
     path = ranged.write_ranged(tmp_path)
     for step, failed in (((-1, 255), []), ((-1, 0), ["wide-products"])):
-        old = mine[pair].copy()
-        mine[pair] = old.astype(int) + step
+        old = values[pair].copy()
+        values[pair] = old.astype(int) + step
         with Context() as context:
             runner = PlainRunner(path, context.gl, driver_of(context).device_lines)
             runner.members[member] = records.tobytes()
@@ -108,7 +108,7 @@ def test_partial_sums_are_compared_as_whole_numbers(tmp_path: Path) -> None:
                         session.selfcheck()
                 else:
                     session.selfcheck()
-        mine[pair] = old
+        values[pair] = old
 
 
 def test_the_probe_finds_the_damaged_layer(tmp_path: Path) -> None:

@@ -187,12 +187,12 @@ def test_a_reader_finds_zeros(context: Context, channels: int, filled: int, acti
     assert not [draw for draw in bundle.manifest.passes if draw.layer == "grown"]
     with Session(bundle, context=context) as session:
         inputs = stored_inputs(bundle, "end", rng)
-        most = TOLERANCE + fine_rounding(bundle, bundle.graph.by_name["end"])
-        assert layer_error(session, "end", inputs) <= most
+        limit = TOLERANCE + fine_rounding(bundle, bundle.graph.by_name["end"])
+        assert layer_error(session, "end", inputs) <= limit
         session.run_layer("c", stored_inputs(bundle, "c", rng))
         value = bundle.values["grown"]
-        places = [(session.read_texture(view.texture), view) for view in value.views]
-        tiles = np.stack([texture[view.y : view.y + SIZE, view.x : view.x + SIZE] for texture, view in places])
+        views = [(session.read_texture(view.texture), view) for view in value.views]
+        tiles = np.stack([texture[view.y : view.y + SIZE, view.x : view.x + SIZE] for texture, view in views])
         grown = decode_tiles(tiles, value)
         assert grown[..., :channels].any() and not grown[..., channels:].any()
 
@@ -206,8 +206,8 @@ def test_a_padded_map_is_drawn(context: Context, bits: int) -> None:
     assert [draw for draw in bundle.manifest.passes if draw.layer == "grown"]
     with Session(bundle, context=context) as session:
         for layer in ("grown", "end"):
-            most = TOLERANCE + fine_rounding(bundle, bundle.graph.by_name[layer])
-            assert layer_error(session, layer, stored_inputs(bundle, layer, rng)) <= most
+            limit = TOLERANCE + fine_rounding(bundle, bundle.graph.by_name[layer])
+            assert layer_error(session, layer, stored_inputs(bundle, layer, rng)) <= limit
 
 
 @pytest.mark.drivers("all")
@@ -244,8 +244,8 @@ def test_a_residual_that_is_or_holds_the_picture(
 
 @pytest.mark.drivers
 @pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.parametrize(("layout", "most"), [("atlas", 1), ("planar", 10)])
-def test_a_head_of_one_pixel(context: Context, bits: int, layout: str, most: int) -> None:
+@pytest.mark.parametrize(("layout", "most_passes"), [("atlas", 1), ("planar", 10)])
+def test_a_head_of_one_pixel(context: Context, bits: int, layout: str, most_passes: int) -> None:
     rng = np.random.default_rng(bits)
     head = conv_node(rng, "head", ("body",), 8, 37, kernel=(3, 3), strides=(3, 3), activation="linear")
     nodes = (input_node(3), conv_node(rng, "body", ("image",), 3, 8), head)
@@ -258,7 +258,7 @@ def test_a_head_of_one_pixel(context: Context, bits: int, layout: str, most: int
     )
     passes = [draw for draw in bundle.manifest.passes if draw.layer == "head"]
     assert {draw.pixels for draw in passes} == {10 * bits // 8 // len(passes)}
-    assert len(passes) <= most and all(len(draw.quads) <= bits // 8 for draw in passes)
+    assert len(passes) <= most_passes and all(len(draw.quads) <= bits // 8 for draw in passes)
     with Session(bundle, context=context) as session:
         assert layer_error(session, "head", stored_inputs(bundle, "head", rng)) <= TOLERANCE
 

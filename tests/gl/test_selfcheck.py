@@ -393,8 +393,8 @@ def test_a_terminal_shows_the_check_in_the_child(
 SIDE = 16
 
 
-def image(most: int) -> np.ndarray:
-    return np.random.default_rng(most).integers(0, most + 1, (SIDE, SIDE, 3)).astype(np.uint8)
+def image(brightest: int) -> np.ndarray:
+    return np.random.default_rng(brightest).integers(0, brightest + 1, (SIDE, SIDE, 3)).astype(np.uint8)
 
 
 @pytest.fixture(scope="module")

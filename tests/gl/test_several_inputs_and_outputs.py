@@ -220,9 +220,9 @@ def test_numbers_of_any_type_are_clipped(sessions: dict[str, Session]) -> None:
     integers = {**values, "speed": np.array([3, 0, 7, 1])}
     for kind in (np.float64, np.float16, np.uint8, np.int64):
         same(session.run({**integers, "speed": integers["speed"].astype(kind)}), session.run(integers))
-    most = session.run({**values, "speed": np.full(4, 1e9)})
-    same(session.run({**values, "speed": np.full(4, np.inf)}), most)
-    same(session.run({**values, "speed": [1e9] * 4}), most)
+    largest = session.run({**values, "speed": np.full(4, 1e9)})
+    same(session.run({**values, "speed": np.full(4, np.inf)}), largest)
+    same(session.run({**values, "speed": [1e9] * 4}), largest)
 
 
 @pytest.mark.drivers("all")

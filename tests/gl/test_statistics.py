@@ -205,7 +205,7 @@ def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str, mo
     maps = 0
     for seed in SEEDS:
         monkeypatch.setattr(sixteen_bit, "ONE_DRAW", 64 * 64 * (seed % 2))  # both tiles at once, or one by one
-        with Session(random_bundle(kind, seed, fine=True), context=context) as session:
+        with Session(random_bundle(kind, seed, sixteen_bit=True), context=context) as session:
             bundle, errors = session.bundle, layer_errors(session, np.random.default_rng(seed))
         nodes = bundle.graph.by_name
         wrong = {

@@ -268,24 +268,24 @@ def test_an_empty_result_is_printed_and_not_drawn(folder: Path, tmp_path: Path, 
 def test_an_uncertain_mask_is_absent() -> None:
     mask = np.zeros((10, 10), np.float32)
     mask[2:8, 2:8] = 0.7
-    places = ((0.0, 0.0, 10.0, 10.0), (0, 0, 10, 10), (0.3, 0.7), (10, 10))
-    doubted = Mask(mask.copy(), *places)
+    geometry = ((0.0, 0.0, 10.0, 10.0), (0, 0, 10, 10), (0.3, 0.7), (10, 10))
+    doubted = Mask(mask.copy(), *geometry)
     assert doubted.share > 0.2 and doubted.score == 0.0 and not doubted.present
     mask[2:6, 2:8] = 0.95
-    sure = Mask(mask, *places)
-    assert sure.score == pytest.approx(24 / 36) and sure.present
-    assert sure.as_json() == {"score": 0.6667, "share": pytest.approx(sure.share, abs=1e-4), "present": True}
+    certain = Mask(mask, *geometry)
+    assert certain.score == pytest.approx(24 / 36) and certain.present
+    assert certain.as_json() == {"score": 0.6667, "share": pytest.approx(certain.share, abs=1e-4), "present": True}
 
 
 def test_a_mask_is_doubted_unless_the_mirrored_image_has_it_too() -> None:
     probabilities, mirrored = np.zeros((2, 10, 10), np.float32)
     probabilities[2:8, 2:8] = mirrored[2:8, 2:5] = 1.0
-    places = ((0.0, 0.0, 10.0, 10.0), (0, 0, 10, 10), (0.3, 0.7), (10, 10))
-    mask = Mask(probabilities, *places, both_ways=(probabilities + mirrored) / 2)
+    geometry = ((0.0, 0.0, 10.0, 10.0), (0, 0, 10, 10), (0.3, 0.7), (10, 10))
+    mask = Mask(probabilities, *geometry, both_ways=(probabilities + mirrored) / 2)
     assert mask.score == 0.5 and mask.present
-    assert mask.share == Mask(probabilities, *places).share
+    assert mask.share == Mask(probabilities, *geometry).share
     mirrored[2, 2:5] = 0.0
-    assert not Mask(probabilities, *places, both_ways=(probabilities + mirrored) / 2).present
+    assert not Mask(probabilities, *geometry, both_ways=(probabilities + mirrored) / 2).present
 
 
 def test_the_mirrored_image_is_read_for_images_and_not_for_films(folder: Path, context: Context) -> None:

@@ -41,10 +41,10 @@ def person(side: int = 384) -> Image.Image:
 
 def scene(*placed: tuple[Image.Image, int, int], size: tuple[int, int] = (SCENE_SIDE, SCENE_SIDE)) -> Image.Image:
     """Return a grey background with images at positions x, y."""
-    room = Image.new("RGB", size, (90, 90, 90))
+    background = Image.new("RGB", size, (90, 90, 90))
     for image, x, y in placed:
-        room.paste(image, (x, y))
-    return room
+        background.paste(image, (x, y))
+    return background
 
 
 def nose(mesh: FaceMesh) -> np.ndarray:
@@ -88,10 +88,10 @@ def test_fifty_faces(mesh: FaceMesh) -> None:
     """With fifty faces, each detection is a real face, and the mesh processes at most its documented number."""
     small = person(72)
     middle = nose(mesh) * 72 / 384
-    places = [(72 * (k % 10), 72 * (k // 10)) for k in range(50)]
-    crowd = scene(*((small, x, y) for x, y in places), size=(720, 360))
+    corners = [(72 * (k % 10), 72 * (k // 10)) for k in range(50)]
+    crowd = scene(*((small, x, y) for x, y in corners), size=(720, 360))
     for detection in mesh.detector(crowd):
-        distances = np.linalg.norm(np.array(places) + middle - detection.points[2], axis=1)
+        distances = np.linalg.norm(np.array(corners) + middle - detection.points[2], axis=1)
         assert distances.min() < 12
     assert len(mesh(crowd)) <= 2
 

@@ -259,8 +259,8 @@ def test_the_largest_two_constants() -> None:
     file = File(4)
     x = file.input((1, 3, 4, 6))
     count = file.constant([2], "int64")
-    values, places = file.several("TopK", [file.random(3, 4, 5), count], [(3, 4, 2), (3, 4, 2)])
-    total = file.op("Add", [values, file.op("Cast", [places], (3, 4, 2), to=1)], (3, 4, 2))
+    values, indices = file.several("TopK", [file.random(3, 4, 5), count], [(3, 4, 2), (3, 4, 2)])
+    total = file.op("Add", [values, file.op("Cast", [indices], (3, 4, 2), to=1)], (3, 4, 2))
     file.output(
         file.op("Mul", [x, file.op("ReduceSum", [total, file.constant([2], "int64")], (3, 4, 1))], (1, 3, 4, 6))
     )

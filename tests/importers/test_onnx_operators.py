@@ -208,8 +208,8 @@ def split_rows(file: File, x: str) -> str:
     return file.op("Relu", [parts[1]], (1, 4, 6, 6))
 
 
-def gather(axis: int, places: Any) -> Build:
-    return lambda file, x: file.op("Gather", [x, file.constant(places, "int64")], (1,), axis=axis)
+def gather(axis: int, indices: Any) -> Build:
+    return lambda file, x: file.op("Gather", [x, file.constant(indices, "int64")], (1,), axis=axis)
 
 
 def expand(shape: Sequence[int]) -> Build:
@@ -584,9 +584,9 @@ def test_functions_equal_their_definitions_by_other_operators(kind: str) -> None
 
 def group_norm(file: File, x: str, back: str) -> str:
     """Add a group norm as PyTorch writes it: each group as one channel, then factors and offsets of the channels."""
-    apart = file.op("Reshape", [x, file.constant([0, 2, -1], "int64")], (1, 2, 96))
+    grouped = file.op("Reshape", [x, file.constant([0, 2, -1], "int64")], (1, 2, 96))
     ends = [file.constant([1.0, 0.5]), file.constant([0.25, 0.0])]
-    normed = file.op("InstanceNormalization", [apart, *ends], (1, 2, 96), epsilon=1e-3)
+    normed = file.op("InstanceNormalization", [grouped, *ends], (1, 2, 96), epsilon=1e-3)
     reshaped = file.op("Reshape", [normed, back], MAP)
     scaled = file.op("Mul", [reshaped, file.random(4, 1, 1)], MAP)
     return file.op("Relu", [file.op("Add", [scaled, file.random(4, 1, 1)], MAP)], MAP)

@@ -88,8 +88,8 @@ def test_the_file_sets_the_values_of_bytes(of_picture: int, of_relu: int, expect
     assert np.allclose([bounds[0] for bounds in picture_range(image)], (2.0, 127.5))
 
 
-@pytest.mark.parametrize("cut", [True, False])
-def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sliced", [True, False])
+def test_validation_of_as_many_boxes_as_there_are(sliced: bool, tmp_path: Path) -> None:
     """A layer with fewer rows than its maximum is not compared; such an output is refused by name."""
     file = File(7)
     x = file.conv(file.input((1, 3, 8, 6)), 4)
@@ -102,9 +102,9 @@ def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> 
     scores = file.op("Sigmoid", [file.op("Sub", [heights, mean], (1, 1, 48))], (1, 1, 48))  # half of them above 0.5
     limits = [file.constant([40], "int64"), file.constant([0.5]), file.constant([0.5])]
     chosen = file.op("NonMaxSuppression", [boxes, scores, *limits], (40, 3))
-    places = file.op("Squeeze", [file.slice(chosen, 1, range(2, 3)), file.constant([1], "int64")], (40,))
-    output = file.op("Gather", [file.reshape(boxes, (48, 4)), places], (40, 4), axis=0)
-    end = file.slice(output, 0, range(2)) if cut else output
+    indices = file.op("Squeeze", [file.slice(chosen, 1, range(2, 3)), file.constant([1], "int64")], (40,))
+    output = file.op("Gather", [file.reshape(boxes, (48, 4)), indices], (40, 4), axis=0)
+    end = file.slice(output, 0, range(2)) if sliced else output
     file.output(end)
     path = tmp_path / "net.onnx"
     path.write_bytes(file.model().SerializeToString())
@@ -114,7 +114,7 @@ def test_validation_of_as_many_boxes_as_there_are(cut: bool, tmp_path: Path) -> 
     job = {"model": str(path), "inputs": {"x": str(tmp_path / "x.npy")}, "numbers": [], "input_ranges": {},
            "outputs": [{"name": end, "layers": list(graph.outputs[0].layers), "steps": 0}], "layers": layers,
            "count": 1, "layer_pictures": 1, "out": str(tmp_path)}  # fmt: skip
-    if cut:
+    if sliced:
         work(job)
         about = json.loads((tmp_path / ABOUT).read_text("utf-8"))
         lengths = [np.load(tmp_path / layer_file(0, at)).size for at in range(len(about["layers"]))]

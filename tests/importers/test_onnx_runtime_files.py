@@ -150,9 +150,9 @@ def sum_with_a_range(file: File, x: str) -> str:
 
 def grid(mode: str) -> Build:
     def build(file: File, x: str) -> str:
-        places = file.constant(file.rng.uniform(-1.0, 1.0, (1, 4, 3, 2)))
+        coordinates = file.constant(file.rng.uniform(-1.0, 1.0, (1, 4, 3, 2)))
         picture = file.reshape(x, (1, 1, 5, 8))
-        return file.op("GridSample", [picture, places], (1, 1, 4, 3), MICROSOFT, mode=mode, padding_mode="border")
+        return file.op("GridSample", [picture, coordinates], (1, 1, 4, 3), MICROSOFT, mode=mode, padding_mode="border")
 
     return build
 

@@ -184,8 +184,8 @@ def channels_first(file: File, x: int) -> int:
 
 
 def largest(file: File, x: int) -> int:
-    values, places = file.tensor((1, 8, 6, 2)), file.tensor((1, 8, 6, 2), "INT32")
-    file.several("TOPK_V2", [x, file.constant(2, "i4")], [values, places], {"TopKV2": {}})
+    values, indices = file.tensor((1, 8, 6, 2)), file.tensor((1, 8, 6, 2), "INT32")
+    file.several("TOPK_V2", [x, file.constant(2, "i4")], [values, indices], {"TopKV2": {}})
     return values
 
 
@@ -264,9 +264,11 @@ def points_taken(file: File, x: int) -> int:
     columns = file.constant([[0], [1], [2], [3]], "i4")
     upright = file.op("RESHAPE", [best, file.constant([4, 1], "i4")], (4, 1), {"Reshape": {}}, type_="INT32")
     doubled = file.op("CONCATENATION", [upright, upright], (4, 2), {"Concatenation": {"axis": 1}}, type_="INT32")
-    least = file.op("MINIMUM", [doubled, file.constant([[47, 3]], "i4")], (4, 2), {"MaximumMinimum": {}}, type_="INT32")
+    clipped = file.op(
+        "MINIMUM", [doubled, file.constant([[47, 3]], "i4")], (4, 2), {"MaximumMinimum": {}}, type_="INT32"
+    )
     assert columns
-    return file.op("GATHER_ND", [flat, least], (4,), {"GatherNd": {}})
+    return file.op("GATHER_ND", [flat, clipped], (4,), {"GatherNd": {}})
 
 
 def scattered_pixels(file: File, x: int) -> int:

@@ -25,7 +25,7 @@ def space_to_batch(file: File, x: int, sides: list[list[int]]) -> int:
 def batch_to_space(file: File, x: int, cuts: list[list[int]]) -> int:
     """Return a BATCH_TO_SPACE_ND from blocks of 2x2 to one map, cropped by ((top, bottom), (left, right))."""
     shape = file.shape(x)
-    size = [length * 2 - sum(cut) for length, cut in zip(shape[1:3], cuts)]
+    size = [length * 2 - sum(crop) for length, crop in zip(shape[1:3], cuts)]
     read = [x, file.constant([2, 2], "i4"), file.constant(cuts, "i4")]
     return file.op("BATCH_TO_SPACE_ND", read, (1, *size, shape[3]))
 

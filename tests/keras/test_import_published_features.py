@@ -163,7 +163,7 @@ def test_sequences_times_a_constant_matrix() -> None:
 
 @pytest.mark.parametrize("sides", [{"top": 1, "left": 2}, {"bottom": 1, "left": 2}, {"top": 1, "right": 0}])
 def test_pictures_cut_and_padded(sides: dict[str, int]) -> None:
-    cut = {f"{side}_cropping": count for side, count in sides.items()}
+    croppings = {f"{side}_cropping": count for side, count in sides.items()}
     padded = {f"{side}_padding": count for side, count in sides.items()}
-    y = K.image.crop_images(stem(), **cut, target_height=5, target_width=3)
+    y = K.image.crop_images(stem(), **croppings, target_height=5, target_width=3)
     check(X, L.Conv2D(3, 3)(K.image.pad_images(y, **padded, target_height=9, target_width=8)))

@@ -210,8 +210,8 @@ def test_three_formats_become_one_graph(name: str) -> None:
     expected = described(optimized["keras"])
     for kind in ("tflite", "onnx"):
         assert described(optimized[kind]) == expected, kind
-        for ours, other in zip(weights(optimized["keras"]), weights(optimized[kind])):
-            np.testing.assert_allclose(other, ours, rtol=1e-4, atol=1e-5, err_msg=kind)
+        for keras_weights, file_weights in zip(weights(optimized["keras"]), weights(optimized[kind])):
+            np.testing.assert_allclose(file_weights, keras_weights, rtol=1e-4, atol=1e-5, err_msg=kind)
 
 
 def test_the_gpu_computes_a_sine_between_convolutions() -> None:

@@ -158,8 +158,8 @@ def test_parameters_are_the_papers(network: Network) -> None:
 
 
 def test_the_command_knows_the_same_networks() -> None:
-    ours = {network.name: (network.width, network.height, network.values) for network in AIBENCH}
-    assert {test.network: (test.width, test.height, test.values) for test in TESTS} == ours
+    known_networks = {network.name: (network.width, network.height, network.values) for network in AIBENCH}
+    assert {test.network: (test.width, test.height, test.values) for test in TESTS} == known_networks
 
 
 @pytest.mark.exhaustive

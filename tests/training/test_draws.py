@@ -147,8 +147,8 @@ def test_scale_is_even_in_its_logarithm_and_a_window_stays_in_the_picture():
     for axis in (0, 1):
         shift = windows[:, axis, 2]
         assert (np.abs(shift) <= np.maximum(1 - sides, 0) + 1e-6).all(), "a small window lies in the picture"
-        room = sides < 0.9
-        assert uniform_between(shift[room] / (1 - sides[room]), -1, 1), "and anywhere in it"
+        smaller = sides < 0.9
+        assert uniform_between(shift[smaller] / (1 - sides[smaller]), -1, 1), "and anywhere in it"
 
 
 def test_translation():
@@ -383,9 +383,9 @@ def test_results_stay_between_black_and_white():
 def boxed(picture, side):
     """Average over ``side`` pixels in both directions, and over fewer at an edge."""
     size = len(picture)
-    reach = range(-(side // 2), side // 2 + 1)
+    offsets = range(-(side // 2), side // 2 + 1)
     positions = np.arange(size)[:, None]
-    rows = np.array([positions == index + step for index in range(size) for step in reach], float)
+    rows = np.array([positions == index + step for index in range(size) for step in offsets], float)
     weights = rows.reshape(size, side, size).sum(axis=1)
     weights /= weights.sum(axis=1, keepdims=True)
     return np.einsum("ab,cd,bde->ace", weights, weights, picture, optimize=True)

@@ -112,9 +112,9 @@ def test_waste_is_found_on_groceries() -> None:
     results = []
     network = build(MASKS)
     for object_name in ("cardboard18", "glass128", "metal114", "plastic103"):
-        cut = cut_out(folder / f"{object_name}.jpg")
-        assert cut is not None
-        picture, region = pasted(cut, folder / "carrots014.jpg", 64, (16, 20))
+        cut_object = cut_out(folder / f"{object_name}.jpg")
+        assert cut_object is not None
+        picture, region = pasted(cut_object, folder / "carrots014.jpg", 64, (16, 20))
         logits = np.asarray(network(picture[None] / np.float32(255.0)))[0]
         assert logits.shape == (96, 96, len(CLASSES))
         waste = logits.argmax(axis=-1) > 0

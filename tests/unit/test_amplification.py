@@ -39,9 +39,9 @@ def moved_most(graph: Graph, values: dict[str, Value], name: str) -> float:
         window = np.zeros((height, width, source.channels))
         window[..., group * channels : (group + 1) * channels] = np.sign(kernel[..., f])
         inputs = [steps * window] + [np.full((1, 1, filters), step_of(values[input])[f]) for input in node.inputs[1:]]
-        bare = node.with_attrs(padding=(0, 0, 0, 0), activation="linear")
-        unchanged = ops.get("conv2d").reference(bare, [np.zeros_like(input) for input in inputs])
-        changed = ops.get("conv2d").reference(bare, inputs)
+        unpadded = node.with_attrs(padding=(0, 0, 0, 0), activation="linear")
+        unchanged = ops.get("conv2d").reference(unpadded, [np.zeros_like(input) for input in inputs])
+        changed = ops.get("conv2d").reference(unpadded, inputs)
         results.append(((changed - unchanged) / step_of(target))[0, 0, f])
     return max(results)
 

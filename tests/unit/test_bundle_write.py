@@ -47,13 +47,17 @@ def test_round_trip(tmp_path: Path) -> None:
 def test_the_graph_comes_back_with_the_weights_of_the_shaders(tmp_path: Path) -> None:
     read, graph = bundles.read(tiny.write_tiny(tmp_path)).graph, tiny.tiny_program().graph
     assert [node.name for node in read.nodes] == [node.name for node in graph.nodes]
-    for ours, theirs in zip(read.nodes, graph.nodes):
-        assert (ours.op, ours.inputs, dict(ours.attrs)) == (theirs.op, theirs.inputs, dict(theirs.attrs))
-        assert ours.weights.keys() == theirs.weights.keys()
-        for key, weights in theirs.weights.items():
-            assert ours.weights[key].dtype == np.float32
+    for read_node, written_node in zip(read.nodes, graph.nodes):
+        assert (read_node.op, read_node.inputs, dict(read_node.attrs)) == (
+            written_node.op,
+            written_node.inputs,
+            dict(written_node.attrs),
+        )
+        assert read_node.weights.keys() == written_node.weights.keys()
+        for key, weights in written_node.weights.items():
+            assert read_node.weights[key].dtype == np.float32
             # Shaders store them in units of the activation's line, so a last bit can differ.
-            np.testing.assert_allclose(ours.weights[key], weights, rtol=3e-7, atol=1e-6)
+            np.testing.assert_allclose(read_node.weights[key], weights, rtol=3e-7, atol=1e-6)
 
 
 def test_the_same_bytes_twice(tmp_path: Path, good: bytes) -> None:
@@ -296,9 +300,9 @@ def test_few_images_for_learnt_ranges_are_warned_of(tmp_path: Path, count: int, 
         calibration=sorted(tmp_path.glob("*.png")),
         verify_seconds=0,
     )
-    few = [text for text in report.warnings if text.startswith("only 2 images for the ranges of 1 layer, ")]
-    assert bool(few) == warned, report.warnings
-    assert not warned or "give --images with 16 or more" in few[0]
+    warnings = [text for text in report.warnings if text.startswith("only 2 images for the ranges of 1 layer, ")]
+    assert bool(warnings) == warned, report.warnings
+    assert not warned or "give --images with 16 or more" in warnings[0]
 
 
 Data = dict[str, Any]
@@ -307,7 +311,7 @@ Data = dict[str, Any]
 def write_changed(folder: Path, change: Callable[[Data], object], extra: dict[str, bytes] | None = None) -> Path:
     """Write a file with a changed manifest, and extra members with their digests."""
     data: Data = json.loads(members()[MANIFEST])
-    data["members"].update({name: hashlib.sha256(more).hexdigest() for name, more in (extra or {}).items()})
+    data["members"].update({name: hashlib.sha256(content).hexdigest() for name, content in (extra or {}).items()})
     change(data)
     path = folder / "m.glslnn"
     path.write_bytes(zipped({**members(), **(extra or {}), MANIFEST: json.dumps(data).encode()}))

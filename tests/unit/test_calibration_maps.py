@@ -22,12 +22,12 @@ OF_ONE = 4 * SIZE * SIZE * 3
 
 
 @pytest.mark.parametrize(
-    "most, count", [(1 << 20, PICTURES), (3 * OF_ONE, 3), (0, calibration_maps.FEWEST)], ids=["small", "large", "huge"]
+    "limit, count", [(1 << 20, PICTURES), (3 * OF_ONE, 3), (0, calibration_maps.FEWEST)], ids=["small", "large", "huge"]
 )
-def test_large_maps_are_computed_for_fewer_images(monkeypatch: pytest.MonkeyPatch, most: int, count: int) -> None:
+def test_large_maps_are_computed_for_fewer_images(monkeypatch: pytest.MonkeyPatch, limit: int, count: int) -> None:
     conv = conv_node(np.random.default_rng(3), "conv", ("image",), 3, 4)
     graph = prepare(optimize(Graph("one", [input_node(SIZE), conv], [GraphOutput("end", ("conv",))]))).graph
-    monkeypatch.setattr(calibration_maps, "MOST_BYTES", most)
+    monkeypatch.setattr(calibration_maps, "MOST_BYTES", limit)
     rng = np.random.default_rng(4)
     samples = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(20)]
     for images in (samples, ()):
@@ -80,12 +80,12 @@ def test_texels_computed_in_batches_equal_those_at_once(
     views = tuple(View("map", 0, 0, half) for _ in range(2))
     value = FeatureMap(6, 5, 6, 1, views, tuple(rng.uniform(1.0, 3.0, 6)), (7.0,))
     texels = Texels(maps, value, (1, 1, 1, 1), alpha=alpha)
-    places = rng.integers(0, PICTURES, (40, 1)), rng.integers(0, 8, (40, 9)), rng.integers(0, 7, (40, 9))
-    at_once = texels.at(*places)
+    index_arrays = rng.integers(0, PICTURES, (40, 1)), rng.integers(0, 8, (40, 9)), rng.integers(0, 7, (40, 9))
+    at_once = texels.at(*index_arrays)
     assert at_once.shape == (40, 9, 8)
     monkeypatch.setattr(lowering_maps, "AT_A_TIME", 50)
-    assert np.array_equal(texels.at(*places), at_once)
-    picture, row, column = (int(np.broadcast_to(indices, (40, 9))[3, 4]) for indices in places)
+    assert np.array_equal(texels.at(*index_arrays), at_once)
+    picture, row, column = (int(np.broadcast_to(indices, (40, 9))[3, 4]) for indices in index_arrays)
     inside = 0 < row < 7 and 0 < column < 6
     zero = 0.0 if alpha else 7.0 / 255.0
     stored = np.full(6, zero)

@@ -117,9 +117,9 @@ def test_every_frame_of_a_film_in_order(tmp_path: Path) -> None:
 def test_unreadable_films_are_refused(tmp_path: Path) -> None:
     text = tmp_path / "film.mp4"
     text.write_bytes(b"no film at all")
-    cut = write_film(tmp_path / "cut.mp4", [(1, 2, 3)] * 5)
-    cut.write_bytes(cut.read_bytes()[:200])
-    for path in (text, cut):
+    truncated = write_film(tmp_path / "cut.mp4", [(1, 2, 3)] * 5)
+    truncated.write_bytes(truncated.read_bytes()[:200])
+    for path in (text, truncated):
         with pytest.raises(InputError, match="not a film that can be read"):
             list(open_source(str(path)).frames)
 

@@ -143,17 +143,17 @@ def test_top_and_softmax_are_about_classes(tmp_path: Path, capsys: Capture) -> N
 
 def on_terminal(*argv: str, columns: int = 200, **environment: str) -> str:
     """Return the standard error of a command as a terminal receives it."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    primary, secondary = pty.openpty()
+    fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with restored():
         for name in ("NO_COLOR", "TERM"):
             os.environ.pop(name, None)
         os.environ.update(environment)
-        with os.fdopen(theirs, "w") as terminal, contextlib.redirect_stderr(terminal):
+        with os.fdopen(secondary, "w") as terminal, contextlib.redirect_stderr(terminal):
             assert code_of(main, list(argv)) == 2
             terminal.flush()
-            text = os.read(ours, 4096).decode()
-    os.close(ours)
+            text = os.read(primary, 4096).decode()
+    os.close(primary)
     return text
 
 

@@ -101,20 +101,20 @@ def test_the_terminal_shows_the_position_in_a_folder(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")
 def test_a_terminal_gives_keys_without_enter(pictures: Path, tmp_path: Path) -> None:
-    ours, theirs = os.openpty()
+    primary, terminal = os.openpty()
     out = tmp_path / "photos"
     argv = ["collect", "--source", str(pictures), "--classes", "cat,none", "-o", str(out)]
     command = [sys.executable, "-m", "glsl_infer", *argv]
-    with subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, stdin=terminal, stderr=subprocess.PIPE) as process:
         try:
             assert process.stderr is not None
             assert b"press 1 for cat, 2 for none" in process.stderr.readline()
-            os.write(ours, b"12q")
+            os.write(primary, b"12q")
             assert process.wait(60) == 0
         finally:
             process.kill()
-    os.close(ours)
-    os.close(theirs)
+    os.close(primary)
+    os.close(terminal)
     assert counts(out) == {"cat": 1, "none": 1}
 
 

@@ -68,8 +68,8 @@ def test_all_three_are_one(size, block, kernel_size, before, inner, seed) -> Non
     expected = padded[crops[0] : padded.shape[0] - crops[1], crops[2] : padded.shape[1] - crops[3]]
     around = dilated_padding(block, padding, crops, inner)
     actual = convolve(pad(x, [max(side, 0) for side in around]), kernel, (1, 1), 1, block)
-    cut = [max(-side, 0) for side in around]
-    actual = actual[cut[0] : actual.shape[0] - cut[1], cut[2] : actual.shape[1] - cut[3]]
+    cropped = [max(-side, 0) for side in around]
+    actual = actual[cropped[0] : actual.shape[0] - cropped[1], cropped[2] : actual.shape[1] - cropped[3]]
     np.testing.assert_allclose(actual, expected, atol=1e-9)
 
 
@@ -165,9 +165,9 @@ def test_texels_in_and_texels_out(case) -> None:
         texels = np.concatenate([texels, np.ones((4, 6, 1))], axis=2)
     shader = convolve(texels, folded.astype(np.float64), (1, 1), groups) + total
     if residual is not None:
-        more = rng.integers(0, 256, exact.shape) / 255.0
-        exact = exact + residual.scale_of * (more - residual.zero_of / 255.0)
-        shader = shader + folder.residual_factor * more
+        added = rng.integers(0, 256, exact.shape) / 255.0
+        exact = exact + residual.scale_of * (added - residual.zero_of / 255.0)
+        shader = shader + folder.residual_factor * added
     clipped = np.clip(folder.output.activation(shader), 0, 1)
     expected = np.clip(activation(function)(exact) / out.scale_of + out.zero_of / 255.0, 0, 1)
     np.testing.assert_allclose(clipped, expected, atol=2e-4)

@@ -38,14 +38,14 @@ def branches() -> Graph:
     return Graph("m", body, "dense")
 
 
-def cut(graph: Graph, *names: str) -> list[tuple[str, tuple[str, ...]]]:
+def partition(graph: Graph, *names: str) -> list[tuple[str, tuple[str, ...]]]:
     return [("cpu" if part.on_cpu else "gpu", part.nodes) for part in place(graph, names)]
 
 
 def test_parts_take_all_that_is_ready() -> None:
     graph = branches()
     assert cpu_layers(graph) == ("s", "t")
-    assert cut(graph, "s", "t") == [
+    assert partition(graph, "s", "t") == [
         ("gpu", ("a", "b", "c")),
         ("cpu", ("s", "t")),
         ("gpu", ("sum", "peak", "d", "pool", "dense")),
@@ -53,11 +53,11 @@ def test_parts_take_all_that_is_ready() -> None:
 
 
 def test_the_cpu_may_begin() -> None:
-    assert [kind for kind, _ in cut(branches(), "a", "b", "c")] == ["cpu", "gpu"]
+    assert [kind for kind, _ in partition(branches(), "a", "b", "c")] == ["cpu", "gpu"]
 
 
 def test_layers_without_weights_stay_between_cpu_layers() -> None:
-    assert cut(branches(), "s", "t", "d", "pool", "dense") == [
+    assert partition(branches(), "s", "t", "d", "pool", "dense") == [
         ("gpu", ("a", "b", "c")),
         ("cpu", ("s", "t", "sum", "peak", "d", "pool", "dense")),
     ]
@@ -72,7 +72,7 @@ def test_scaling_convolutions_stay_between_cpu_layers(filters: int, groups: int,
         conv_node(RNG, "scaled", ("s",), 4, filters, groups=groups, activation="linear"),
         Node("t", "tensor_softmax", ("scaled",), {"axis": 1}),
     ]
-    kinds = [kind for kind, _ in cut(Graph("m", body, "t"), "s", "t")]
+    kinds = [kind for kind, _ in partition(Graph("m", body, "t"), "s", "t")]
     assert kinds == (["gpu", "cpu"] if stays else ["gpu", "cpu", "gpu", "cpu"])
 
 

@@ -180,11 +180,11 @@ def test_a_checkout_that_is_not_installed_makes_the_same_wheel(
     (working_folder / "other").mkdir()
     installed = members(working_folder)
     monkeypatch.setattr(wheel, "_metadata", lambda: None)
-    bare = members(working_folder / "other")
-    (points,) = (name for name in bare if name.endswith("entry_points.txt"))
-    assert sorted(bare[points].split()) == sorted(installed[points].split())
-    (about,) = (name for name in bare if name.endswith("METADATA"))
-    assert set(bare[about].split(b"\n")) <= set(installed[about].split(b"\n")) | {b"Metadata-Version: 2.1"}
+    not_installed = members(working_folder / "other")
+    (points,) = (name for name in not_installed if name.endswith("entry_points.txt"))
+    assert sorted(not_installed[points].split()) == sorted(installed[points].split())
+    (about,) = (name for name in not_installed if name.endswith("METADATA"))
+    assert set(not_installed[about].split(b"\n")) <= set(installed[about].split(b"\n")) | {b"Metadata-Version: 2.1"}
 
 
 def test_root_runs_the_service_only_where_it_is_allowed(working_folder: Path, capsys: Capture) -> None:

@@ -82,8 +82,10 @@ def of_files(command: Command) -> str:
     """Return the missing files. Other names, as photo.jpg, runs/trash or data/trashnet, are the reader's own."""
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("data", "runs", "layers")}
     paths = [word.partition("=")[2] or word for word in command.words]
-    ours = [path for path in paths if "/" in path and path.partition("/")[0] in folders and not path.startswith(BUILT)]
-    return " ".join(path for path in ours if not (ROOT / path).exists())
+    project_paths = [
+        path for path in paths if "/" in path and path.partition("/")[0] in folders and not path.startswith(BUILT)
+    ]
+    return " ".join(path for path in project_paths if not (ROOT / path).exists())
 
 
 def fault(command: Command) -> str:

@@ -200,11 +200,11 @@ def test_the_matrix_has_no_other_names(title: str) -> None:
 
 
 def test_places_and_exactness() -> None:
-    places = {line.operators: (line.runs(), line.exactness()) for line in NAMES}
-    assert places["conv2d"] == ("shader", "0.52")
-    assert places["max_pool"] == ("shader", "bytes")
-    assert places["reshape, batch_norm, rescaling, identity, softmax, local_response_norm"] == ("folded", "-")
-    assert places["non_max_suppression, class_suppression, detections"] == ("CPU", "float32")
+    processors = {line.operators: (line.runs(), line.exactness()) for line in NAMES}
+    assert processors["conv2d"] == ("shader", "0.52")
+    assert processors["max_pool"] == ("shader", "bytes")
+    assert processors["reshape, batch_norm, rescaling, identity, softmax, local_response_norm"] == ("folded", "-")
+    assert processors["non_max_suppression, class_suppression, detections"] == ("CPU", "float32")
 
 
 def test_every_shader_has_its_instructions_on_a_videocore() -> None:

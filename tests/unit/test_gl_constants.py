@@ -12,6 +12,6 @@ from glsl_infer.gl import constants
 
 
 def test_constants_equal_those_of_pyopengl() -> None:
-    ours = {name: value for name, value in vars(constants).items() if name.startswith("GL_")}
-    assert len(ours) > 40
-    assert ours == {name: int(getattr(theirs, name)) for name in ours}
+    own = {name: value for name, value in vars(constants).items() if name.startswith("GL_")}
+    assert len(own) > 40
+    assert own == {name: int(getattr(theirs, name)) for name in own}

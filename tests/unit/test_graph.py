@@ -149,13 +149,13 @@ def test_objects_are_those_of_comparing_all() -> None:
     rng = random.Random(0)
     for _ in range(300):
         spans = [sorted(rng.sample(range(30), 2)) for _ in range(rng.randrange(1, 12))]
-        apart: list[Tensor] = []
+        distinct: list[Tensor] = []
         for index, (first, last) in enumerate(spans):
             tensor = Tensor(index, ((1,),), (first, last))
-            meets = any(tensor.meets(other) for other in apart)
-            assert greedy.meets(tensor.lifetime, sorted(other.lifetime for other in apart)) == meets
+            meets = any(tensor.meets(other) for other in distinct)
+            assert greedy.meets(tensor.lifetime, sorted(other.lifetime for other in distinct)) == meets
             if not meets:
-                apart.append(tensor)
+                distinct.append(tensor)
 
 
 def test_memory_of_thousands_of_layers() -> None:

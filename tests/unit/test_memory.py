@@ -93,13 +93,13 @@ def test_every_tensor_has_one_of_its_sizes_in_a_texture_of_limited_size(
     alive = data.draw(lifetimes(len(choices)))
     for method in memory.METHODS:
         plan = memory.plan_textures(choices, alive, method, most_larger=most_larger)
-        for mine, size, texture in zip(choices, plan.sizes, plan.placement):
+        for candidates, size, texture in zip(choices, plan.sizes, plan.placement):
             width, height = plan.objects[texture]
-            assert size in mine
+            assert size in candidates
             assert size[0] <= width
             assert size[1] <= height
             shared = plan.placement.count(texture) > 1
-            assert not shared or width * height <= most_larger * mine[0][0] * mine[0][1]
+            assert not shared or width * height <= most_larger * candidates[0][0] * candidates[0][1]
 
 
 @pytest.mark.parametrize("method", memory.METHODS)

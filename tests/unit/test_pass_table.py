@@ -104,10 +104,10 @@ def test_the_documented_layout_is_the_one_that_is_written(bundle: Bundle) -> Non
     manifest = json.loads(json.dumps(manifest_json.to_json(bundle.manifest)))
     passes = bundle_data.unpacked_passes(manifest, bundle.members["passes.bin"])
     assert bundle_data.table({**manifest, "passes": passes}) == bundle.members["passes.bin"]
-    for documented, ours in zip(passes, bundle.manifest.passes):
-        assert (documented["layer"], documented["target"], documented["clear"]) == (ours.layer, ours.target, ours.clear)
-        assert documented["sources"] == [list(vars(source).values()) for source in ours.sources]
-        assert documented["uniforms"].keys() == ours.uniforms.keys()
+    for documented, draw in zip(passes, bundle.manifest.passes):
+        assert (documented["layer"], documented["target"], documented["clear"]) == (draw.layer, draw.target, draw.clear)
+        assert documented["sources"] == [list(vars(source).values()) for source in draw.sources]
+        assert documented["uniforms"].keys() == draw.uniforms.keys()
 
 
 def test_the_bytes_of_one_pass() -> None:
@@ -139,20 +139,20 @@ def fields_of(passes: tuple[Pass, ...]) -> dict[str, int]:
     """Return the offsets of the fields of the second pass, for tests that overwrite one."""
     at = len(pack(passes[:1], NAMES))
     draw = passes[1]
-    places = {"layer": at, "program": at + 2, "target": at + 4, "clear": at + 6, "texture count": at + 7}
+    offsets = {"layer": at, "program": at + 2, "target": at + 4, "clear": at + 6, "texture count": at + 7}
     at += 8
-    places["texture"] = at
+    offsets["texture"] = at
     at += 2 * len(draw.textures)
-    places["source count"] = at
-    places["unit"], places["stride x"], places["stride y"] = at + 1, at + 2, at + 6
+    offsets["source count"] = at
+    offsets["unit"], offsets["stride x"], offsets["stride y"] = at + 1, at + 2, at + 6
     at += 1 + 9 * len(draw.sources)
-    places["quad count"] = at
-    places.update({name: at + 4 + 2 * index for index, name in enumerate(("x", "y", "width", "height", "ox", "oy"))})
+    offsets["quad count"] = at
+    offsets.update({name: at + 4 + 2 * index for index, name in enumerate(("x", "y", "width", "height", "ox", "oy"))})
     at += 4 + len(draw.quads) * 2 * (4 + 2 * len(draw.sources))
-    places["first kind"], places["first number"] = at, at + 1
+    offsets["first kind"], offsets["first number"] = at, at + 1
     at += 5
-    places["second kind"], places["second member"] = at, at + 1
-    return places
+    offsets["second kind"], offsets["second member"] = at, at + 1
+    return offsets
 
 
 def plain_pass(layer: str) -> Pass:
@@ -241,10 +241,10 @@ def test_every_truncation_is_refused() -> None:
             unpack(TABLE[:length], 3, 6, NAMES)
 
 
-@pytest.mark.parametrize("more", [b"\0", b"\0\0\0", TABLE, bytes(1000)])
-def test_bytes_left_over_are_refused(more: bytes) -> None:
-    with pytest.raises(BundleError, match=rf"^passes\.bin: {len(more)} bytes are left over after pass 2$"):
-        unpack(TABLE + more, 3, 6, NAMES)
+@pytest.mark.parametrize("surplus", [b"\0", b"\0\0\0", TABLE, bytes(1000)])
+def test_bytes_left_over_are_refused(surplus: bytes) -> None:
+    with pytest.raises(BundleError, match=rf"^passes\.bin: {len(surplus)} bytes are left over after pass 2$"):
+        unpack(TABLE + surplus, 3, 6, NAMES)
 
 
 @pytest.mark.parametrize(

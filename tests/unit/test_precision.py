@@ -36,7 +36,7 @@ def network(*outputs: GraphOutput, activation: str = "linear", more: tuple[Node,
     return Graph("network", body, outputs)
 
 
-def fine(prepared: PreparedGraph) -> dict[str, str]:
+def sixteen_bit_layers(prepared: PreparedGraph) -> dict[str, str]:
     assert {choice.layer for choice in prepared.precision} == {
         node.name for node in prepared.graph.nodes if node.attrs.get("bits") == 16
     }
@@ -44,7 +44,7 @@ def fine(prepared: PreparedGraph) -> dict[str, str]:
 
 
 def layers(graph: Graph, how: str = "auto", **bits: int) -> dict[str, str]:
-    return fine(prepare(graph, Calibration(PICTURES), precision=Precision(how, layers=bits)))
+    return sixteen_bit_layers(prepare(graph, Calibration(PICTURES), precision=Precision(how, layers=bits)))
 
 
 def test_numbers_and_their_input_have_16_bits() -> None:
@@ -98,7 +98,7 @@ def test_copies_and_pools_have_the_bits_of_their_input() -> None:
     )
     graph = network(GraphOutput("numbers", ("swapped",), purpose="values"), more=more)
     prepared = prepare(graph, Calibration(PICTURES), precision=Precision("8", layers={"head": 16}))
-    assert set(fine(prepared)) == {"head", "mean"}  # the others have only a choice of bits
+    assert set(sixteen_bit_layers(prepared)) == {"head", "mean"}  # the others have only a choice of bits
     program = lower.to_program(prepared.graph)
     kinds = {name: type(value) for name, value in program.values.items()}
     assert kinds["neck"] is FeatureMap

@@ -38,12 +38,12 @@ def test_records_are_the_references_bytes() -> None:
     outputs = dict(reference.layers(bundle, probe.picture(bundle.manifest.input.size)))
     for layer in bundle.manifest.probe.layers:
         value = bundle.values[layer.layer]
-        mine = records[layer.offset : layer.offset + layer.count]
+        layer_records = records[layer.offset : layer.offset + layer.count]
         if isinstance(value, FixedPoint):
             continue
         stored = quantize.to_bytes(outputs[layer.layer])
         slices = set()
-        for record in mine:
+        for record in layer_records:
             x, y = int(record["x"]), int(record["y"])
             (index,) = [
                 i

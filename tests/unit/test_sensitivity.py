@@ -79,8 +79,8 @@ def test_a_tolerance_holds(share: float) -> None:
         3.0 * result.spent.error if share < 0.1 else 1.1 * result.spent.error, share * plain
     )
     assert plain == pytest.approx(result.spent.before, rel=0.1)
-    fine = {choice.layer for choice in result.precision}
-    assert fine == {layer.layer for layer in result.spent.layers if layer.bits == 16}
+    sixteen_bit = {choice.layer for choice in result.precision}
+    assert sixteen_bit == {layer.layer for layer in result.spent.layers if layer.bits == 16}
     assert {choice.why for choice in result.precision} == {BY_MEASURE}
     # None of these maps is joined to another, so each is worth its own error for its own time.
     gains = [layer.error**2 / layer.milliseconds for layer in result.spent.layers]
@@ -96,12 +96,12 @@ def test_an_unreachable_limit_uses_16_bits_everywhere_and_is_reported() -> None:
 
 
 def test_a_budget_is_kept() -> None:
-    most = sum(layer.milliseconds for layer in prepared_graph(tolerance=1e-9).spent.layers)  # type: ignore[union-attr]
+    largest_cost = sum(layer.milliseconds for layer in prepared_graph(tolerance=1e-9).spent.layers)  # type: ignore[union-attr]
     errors = []
     for share in (0.1, 0.5, 1.01):
-        spent = prepared_graph(budget=share * most).spent
+        spent = prepared_graph(budget=share * largest_cost).spent
         assert spent is not None
-        assert sum(layer.milliseconds for layer in spent.layers if layer.bits == 16) <= share * most
+        assert sum(layer.milliseconds for layer in spent.layers if layer.bits == 16) <= share * largest_cost
         errors.append(spent.error)
     assert errors == sorted(errors, reverse=True)
     assert errors[0] > errors[-1]
@@ -167,8 +167,8 @@ def test_concatenated_maps_get_bits_together() -> None:
     graph = Graph("joined", body, [GraphOutput("numbers", ("both",), purpose="values")])
     for budget in np.geomspace(1e-4, 1.0, 9):
         prepared = prepare(graph, Calibration(PICTURES), precision=Precision("8", budget=float(budget)))
-        fine = {choice.layer for choice in prepared.precision}
-        assert ("side" in fine) == ("fourth" in fine)
+        sixteen_bit = {choice.layer for choice in prepared.precision}
+        assert ("side" in sixteen_bit) == ("fourth" in sixteen_bit)
         assert prepared.spent is not None
         assert sum(layer.milliseconds for layer in prepared.spent.layers if layer.bits == 16) <= budget
 

@@ -244,11 +244,11 @@ def test_numbers_read_at_once_are_refused_like_others(literals: str) -> None:
 
 
 def test_brackets_of_numbers_read_at_once_count() -> None:
-    most = format_constants.GLSL_LIMITS["brackets"]
+    limit = format_constants.GLSL_LIMITS["brackets"]
     text = "void main() {{\ngl_FragColor = {}coord0 * vec4(0.5){};\n}}\n"
-    assert parse("m", HEAD + text.format("(" * (most - 1), ")" * (most - 1))).written
-    with pytest.raises(BundleError, match=f"brackets are more than {most} deep"):
-        parse("m", HEAD + text.format("(" * most, ")" * most))
+    assert parse("m", HEAD + text.format("(" * (limit - 1), ")" * (limit - 1))).written
+    with pytest.raises(BundleError, match=f"brackets are more than {limit} deep"):
+        parse("m", HEAD + text.format("(" * limit, ")" * limit))
 
 
 def test_a_macro_counts_where_it_is_used() -> None:

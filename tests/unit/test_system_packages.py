@@ -82,9 +82,9 @@ def test_the_page_is_typed_in_order(script: ModuleType) -> None:
 
 def test_a_checkout_without_git(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in .ci/run, the copy has no .git. Files that make and the tests left there are skipped."""
-    ours = {"Makefile", ".ci/run", ".github/workflows.yml", "web/src/a.ts", "glsl_infer/data/faces.json"}
-    for name in (*ours, ".venv/bin/python", "web/dist/a.js", "data/one.jpg", "web/node_modules/a/b.js", "build/x"):
+    tracked = {"Makefile", ".ci/run", ".github/workflows.yml", "web/src/a.ts", "glsl_infer/data/faces.json"}
+    for name in (*tracked, ".venv/bin/python", "web/dist/a.js", "data/one.jpg", "web/node_modules/a/b.js", "build/x"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     monkeypatch.setattr(script, "PROJECT", tmp_path)
-    assert {name.decode() for name in script.all_files().split(b"\0")} == ours
+    assert {name.decode() for name in script.all_files().split(b"\0")} == tracked

@@ -97,8 +97,8 @@ def test_zeros_need_neither_product_nor_fetch() -> None:
     assert constant_weights(columns[2], "w") == "4.0"
 
 
-def bound(*places: tuple[str, int, int]) -> Binding:
-    return Binding("layer", TEXTURES, source=[Read(View(name, x, y), (0, 0), (2.0, 2.0)) for name, x, y in places])
+def bound(*reads: tuple[str, int, int]) -> Binding:
+    return Binding("layer", TEXTURES, source=[Read(View(name, x, y), (0, 0), (2.0, 2.0)) for name, x, y in reads])
 
 
 def test_tiles_in_one_row_or_column_share_a_coordinate() -> None:
@@ -136,12 +136,12 @@ def test_the_same_place_in_textures_of_other_heights_is_another_coordinate() -> 
 def test_a_late_sum_is_negative_all_the_time(seed: int, plain_residual: bool) -> None:
     rng = np.random.default_rng(seed)
     constants = rng.normal(0.0, 0.7, (3, 17, 4)).astype(np.float32)
-    late = fetch_offsets(constants, plain_residual=plain_residual)
-    assert late is not None
-    assert (late > 0.0).all()
+    offsets = fetch_offsets(constants, plain_residual=plain_residual)
+    assert offsets is not None
+    assert (offsets > 0.0).all()
     texels = rng.choice([0.0, 1.0, 0.3], (3, 16))
     texels[0] = constants[0, :16, 3] > 0.0  # the texels with the largest sum
-    terms = np.concatenate([constants[:, 16:, 3] - late[:, None], constants[:, :16, 3] * texels], axis=1)
+    terms = np.concatenate([constants[:, 16:, 3] - offsets[:, None], constants[:, :16, 3] * texels], axis=1)
     if plain_residual:
         terms = np.concatenate([terms, np.ones((3, 1))], axis=1)
     assert np.cumsum(terms, axis=1).max() <= -MARGIN + 1e-5
@@ -150,12 +150,12 @@ def test_a_late_sum_is_negative_all_the_time(seed: int, plain_residual: bool) ->
 def test_sums_that_would_have_to_start_far_below_do_not() -> None:
     constants = np.zeros((1, 2, 4), np.float32)
     constants[0, 0, 3] = MOST_FETCH_OFFSET - 1.5
-    (late,) = fetch_offsets(constants, plain_residual=False)
-    assert late == pytest.approx(MOST_FETCH_OFFSET - 1.5 + MARGIN, rel=1e-6)
+    (offset,) = fetch_offsets(constants, plain_residual=False)
+    assert offset == pytest.approx(MOST_FETCH_OFFSET - 1.5 + MARGIN, rel=1e-6)
     assert fetch_offsets(constants + np.float32(2.0), plain_residual=True) is None
     constants[0, 1, 3] = -1000.0
-    (late,) = fetch_offsets(constants, plain_residual=False)
-    assert late == pytest.approx(MARGIN, rel=1e-6)
+    (offset,) = fetch_offsets(constants, plain_residual=False)
+    assert offset == pytest.approx(MARGIN, rel=1e-6)
 
 
 class TwoTextures:
@@ -280,14 +280,14 @@ def fetched(loop: rolled.Loop) -> list[tuple[int, int, int]]:
                 down = re.fullmatch(r"at = vec2\((coord\d\.\w), at\.y \+ source_texel\.y\);", condition[2])
                 if match is not None:
                     slot, row, column = slot + 1, 0, 0
-                    assert match[1] == places(slot)
+                    assert match[1] == coordinate_of(slot)
                 else:
-                    assert down is not None and down[1] == places(slot)[:-1]
+                    assert down is not None and down[1] == coordinate_of(slot)[:-1]
                     row, column = row + 1, 0
     return results
 
 
-def places(slot: int) -> str:
+def coordinate_of(slot: int) -> str:
     return f"coord{slot // 2}.{'zw' if slot % 2 else 'xy'}"
 
 

@@ -170,8 +170,8 @@ def test_shrinking_averages_all_pixels() -> None:
 def test_beyond_the_picture_its_edge_goes_on() -> None:
     picture = np.zeros((10, 10, 3), np.uint8)
     picture[:, 0] = (250, 10, 20)
-    cut = pixels_of(picture, Cut(0, 5, 20, 10), 10, 20)
-    assert (cut[:, :10] == (250, 10, 20)).all() and not cut[:, 11:].any()
+    crop = pixels_of(picture, Cut(0, 5, 20, 10), 10, 20)
+    assert (crop[:, :10] == (250, 10, 20)).all() and not crop[:, 11:].any()
 
 
 @given(st.integers(1, 5), st.integers(1, 5), PLACES, PLACES, st.floats(1, 3000), ANGLES)

@@ -70,7 +70,7 @@ def test_nearest_upsampling_gives_the_picture_back(
     shape: tuple[int, int], size: int, overlap: int, factor: int, grey: bool
 ) -> None:
     picture = noise(*shape)
-    places = tiling.tiles(*shape, size, overlap)
+    tiles = tiling.tiles(*shape, size, overlap)
 
     def enlarge(tile: NDArray[np.uint8]) -> NDArray[np.generic]:
         assert tile.shape == (size, size, 3)
@@ -78,7 +78,7 @@ def test_nearest_upsampling_gives_the_picture_back(
         return large[..., 0] if grey else large
 
     expected = np.kron(picture, np.ones((factor, factor, 1), np.uint8))
-    result = tiling.through(each(enlarge), picture, size, places)
+    result = tiling.through(each(enlarge), picture, size, tiles)
     assert result.dtype == np.uint8
     np.testing.assert_array_equal(result, expected[..., 0] if grey else expected)
 
@@ -87,16 +87,16 @@ def test_nearest_upsampling_gives_the_picture_back(
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 3))
 def test_an_overlap_of_the_receptive_field_leaves_no_seams(height: int, width: int, further: int) -> None:
     picture, size = noise(height, width).astype(np.int64), 9
-    places = tiling.tiles(max(height, size), max(width, size), size, overlap=2 + min(further, 2))
+    tiles = tiling.tiles(max(height, size), max(width, size), size, overlap=2 + min(further, 2))
     picture = np.pad(picture, ((0, max(size - height, 0)), (0, max(size - width, 0)), (0, 0)))
-    np.testing.assert_array_equal(tiling.through(each(blur), picture, size, places), blur(picture))
+    np.testing.assert_array_equal(tiling.through(each(blur), picture, size, tiles), blur(picture))
 
 
 def test_tiles_can_be_requested_ahead() -> None:
     picture = noise(40, 30)
-    places = tiling.tiles(40, 30, 9, 2)
-    assert len(places) > 10
-    np.testing.assert_array_equal(tiling.through(list, picture, 9, places), picture)
+    tiles = tiling.tiles(40, 30, 9, 2)
+    assert len(tiles) > 10
+    np.testing.assert_array_equal(tiling.through(list, picture, 9, tiles), picture)
 
 
 def test_a_small_picture_goes_on_with_its_edges() -> None:

@@ -64,14 +64,14 @@ def _background(examples: head.Examples) -> tuple[np.ndarray, np.ndarray]:
 def test_background_that_looks_like_a_class_is_left_out() -> None:
     samples = examples()
     twins = samples.features[samples.truth == 1, 0]
-    more = head.Examples(
+    with_likeness = head.Examples(
         samples.features,
         samples.truth,
         np.concatenate([samples.background, twins]),
         np.append(samples.groups, np.full(len(twins), 77)),
         CLASSES,
     )
-    remaining = head.without_lookalikes(more)
+    remaining = head.without_lookalikes(with_likeness)
     assert 77 not in remaining.groups
     assert len(remaining.groups) == len(samples.groups)
 

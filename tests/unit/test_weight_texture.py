@@ -135,8 +135,8 @@ def test_unpacked_bytes_are_near_the_packed_weights(seed: int, slices: int, colu
     read = weight_bytes.read(packed.texels.tobytes(), packed.units.tobytes(), slices, columns)
     assert read is not None
     stored = read.unpack()
-    reach = np.maximum(np.abs(actual.weights).max(axis=1), np.abs(actual.bias) / 256.0)
-    scale = (reach / 127 + float(packed.units[0]))[:, None]
+    bound = np.maximum(np.abs(actual.weights).max(axis=1), np.abs(actual.bias) / 256.0)
+    scale = (bound / 127 + float(packed.units[0]))[:, None]
     # A weight can be rounded up if down is nearer, but always to a neighbouring step.
     assert (np.abs(stored.weights - actual.weights) <= 1.0001 * scale).all()
     assert (np.abs((stored.weights - actual.weights).sum(axis=1)) <= 0.5001 * scale[:, 0]).all()
@@ -225,8 +225,8 @@ def test_weights_of_16_bits_are_near_their_values(
     assert stored.bits == 16
     for actual, result in zip(parts(pairs.unpack()), parts(stored.unpack()), strict=True):
         assert np.array_equal(actual, result)
-    reach = np.maximum(np.abs(expected.weights).max(axis=1), np.abs(expected.bias) / 256.0)
-    step = (reach / 127 + float(pairs.units[0])) / 256.0
+    bound = np.maximum(np.abs(expected.weights).max(axis=1), np.abs(expected.bias) / 256.0)
+    step = (bound / 127 + float(pairs.units[0])) / 256.0
     assert (np.abs(stored.unpack().weights - expected.weights) <= 0.51 * step[:, None]).all()
     assert (np.abs(stored.unpack().bias - expected.bias) <= 256.0 * 0.01 * step).all()
 

@@ -27,10 +27,10 @@ def main() -> None:
     """Draw each layer of random networks from exact inputs, and print their differences."""
     networks = {}
     with Context("surfaceless") as context:
-        fine = "--fine" in sys.argv
+        sixteen_bit = "--fine" in sys.argv
         for seed in (int(word) for word in sys.argv[1:] if word != "--fine"):
             for kind in KINDS:
-                bundle = random_bundle(kind, seed, fine=fine)
+                bundle = random_bundle(kind, seed, sixteen_bit=sixteen_bit)
                 print(f"@network {kind} {seed}", file=sys.stderr, flush=True)
                 rng = np.random.default_rng(seed)
                 with Session(bundle, context=context) as session:

@@ -33,10 +33,10 @@ def test_sums_and_products_round_toward_zero_or_to_nearest(executor: Executor, s
     rng = np.random.default_rng(1)
     a, b = (rng.uniform(-4, 4, 64).astype(F32) for _ in range(2))
     exact = OPERATIONS[sign](a.astype(np.float64), b.astype(np.float64))
-    cut, nearest = toward_zero(exact), exact.astype(F32)
-    assert np.count_nonzero(cut != nearest) > 10, "there is something to tell apart"
+    truncated, nearest = toward_zero(exact), exact.astype(F32)
+    assert np.count_nonzero(truncated != nearest) > 10, "there is something to tell apart"
     cases = []
-    for rounding, expected in (("hardware", cut), ("nearest", nearest)):
+    for rounding, expected in (("hardware", truncated), ("nearest", nearest)):
         for k in range(0, 64, 4):
             uniforms = {name: row[k : k + 4].tolist() for name, row in (("a", a), ("b", b), ("c", expected))}
             cases.append(case(EQUAL % sign, (1, 1), uniforms=uniforms, switches={"ROUND": rounding}))
@@ -234,7 +234,7 @@ def test_random_shaders(executor: Executor) -> None:
         switches = {"ROUND": "nearest"}
         cases.append(case(fragment(rng), size, textures=[texels], uniforms=uniforms, switches=switches))
     differences = [
-        np.abs(ours.astype(int) - theirs) for ours, theirs in zip(drawn(executor, *cases), drawn(None, *cases))
+        np.abs(pixels.astype(int) - expected) for pixels, expected in zip(drawn(executor, *cases), drawn(None, *cases))
     ]
     shares = [np.count_nonzero(errors > 1) / errors.size for errors in differences]
     wrong = {cases[k]["fragment"]: share for k, share in enumerate(shares) if share > 0.02}

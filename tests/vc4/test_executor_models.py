@@ -173,8 +173,8 @@ def test_random_networks_of_every_operator(drivers: tuple[Driver, ...], rounding
     assert len(networks) >= 17
     for name, layers in networks.items():
         for layer in layers.values():
-            cut = CUT_PRODUCTS if rounding == "hardware" and layer["op"] == "convolution_products" else 0.0
-            assert layer["worst"] <= 0.52 + cut, (name, layer)
+            truncation = CUT_PRODUCTS if rounding == "hardware" and layer["op"] == "convolution_products" else 0.0
+            assert layer["worst"] <= 0.52 + truncation, (name, layer)
 
 
 @pytest.mark.exhaustive
@@ -185,8 +185,8 @@ def test_maps_of_16_bits(executor: Executor) -> None:
     layers = [layer for network in networks.values() for layer in network.values()]
     assert sum(layer["bits"] == 16 for layer in layers) > len(layers) / 10
     for layer in layers:
-        cut = FINE_CUT_PRODUCTS if layer["op"] == "convolution_products" else 0.0
-        assert layer["worst"] <= (FINE_STEPS if layer["bits"] == 16 else 0.52 + cut), layer
+        truncation = FINE_CUT_PRODUCTS if layer["op"] == "convolution_products" else 0.0
+        assert layer["worst"] <= (FINE_STEPS if layer["bits"] == 16 else 0.52 + truncation), layer
 
 
 @pytest.mark.parametrize("pack", ["round", "truncate"])

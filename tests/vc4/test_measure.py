@@ -197,8 +197,8 @@ def test_the_articles_frame_takes_its_published_time(simulated: Simulation) -> N
         article = board_time.article()
         for name in SETS:
             assert milliseconds(article[name], name, board, kernel_ms(name, board)) == pytest.approx(board.article)
-        ours = frame(simulated, board)
-        assert ours.low < ours.middle < ours.high < board.article
+        simulated_frame = frame(simulated, board)
+        assert simulated_frame.low < simulated_frame.middle < simulated_frame.high < board.article
 
 
 def test_one_board_follows_from_the_other_within_15_percent_where_times_add_up() -> None:

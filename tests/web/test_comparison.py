@@ -127,10 +127,10 @@ def test_three_runners_make_the_same_picture(demo: Page) -> None:
     pictures = demo.evaluate("""[...document.querySelectorAll("#runners canvas")].map((one) =>
         Array.from(one.getContext("2d").getImageData(0, 0, one.width, one.height).data))""")
     assert [len(picture) for picture in pictures] == [4 * 192 * 192] * 3
-    ours, gpu, cpu = pictures
-    assert sum(ours) > 0.1 * 255 * len(ours)
+    own, gpu, cpu = pictures
+    assert sum(own) > 0.1 * 255 * len(own)
     assert max(abs(a - b) for a, b in zip(gpu, cpu)) <= 1
-    differences = [abs(a - b) for a, b in zip(ours, cpu)]
+    differences = [abs(a - b) for a, b in zip(own, cpu)]
     assert sum(differences) / len(differences) < 0.5  # one stores bytes between layers, the others floats
     assert demo.evaluate("document.querySelectorAll('#runners li').length") == 0
     demo.screenshot(SHOTS / "comparison-superres.png")
@@ -156,9 +156,9 @@ def test_without_tfjs_the_page_names_the_missing_file(demo: Page, without_tfjs: 
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     compare(demo)
     wait_for_the_end(demo)
-    ours, *other_runners = demo.evaluate(CARDS)
-    assert not ours["wrong"]
-    assert ours["labels"][0][0] == "Pineapple"
+    own, *other_runners = demo.evaluate(CARDS)
+    assert not own["wrong"]
+    assert own["labels"][0][0] == "Pineapple"
     for card in other_runners:
         assert card["wrong"]
         assert "npm could not fetch it" in card["about"]

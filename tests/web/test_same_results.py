@@ -280,8 +280,8 @@ def test_every_layer_is_within_its_tolerance_and_the_result_is_the_python_runner
         assert error["worst"] <= allowed.max_error, error
         assert error["mean"] <= allowed.mean_error, error
     size = bundle.manifest.input.height
-    places = np.arange(4 * size * size)
-    pixels = ((places * places + 31 * places) % 251).astype(np.uint8).reshape(size, size, 4)[..., :3]
+    indices = np.arange(4 * size * size)
+    pixels = ((indices * indices + 31 * indices) % 251).astype(np.uint8).reshape(size, size, 4)[..., :3]
     with glsl_infer.Session(bundle) as session:
         expected = session.run(np.ascontiguousarray(pixels))
         statistics = session.statistics()

@@ -52,10 +52,10 @@ def context() -> Iterator[Context]:
 @pytest.fixture(scope="module")
 def offered(dist: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page built with a user's own networks: --models FOLDER."""
-    mine = tmp_path_factory.mktemp("page") / "dist"
-    shutil.copytree(dist, mine, ignore=shutil.ignore_patterns("tfjs", "*.map"))
-    subprocess.run(["node", "tasks.mjs", mine, folder], cwd=WEB, check=True, stdin=subprocess.DEVNULL)
-    return mine
+    page_with_tasks = tmp_path_factory.mktemp("page") / "dist"
+    shutil.copytree(dist, page_with_tasks, ignore=shutil.ignore_patterns("tfjs", "*.map"))
+    subprocess.run(["node", "tasks.mjs", page_with_tasks, folder], cwd=WEB, check=True, stdin=subprocess.DEVNULL)
+    return page_with_tasks
 
 
 @pytest.fixture(scope="module")
@@ -352,12 +352,12 @@ def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, text: str) ->
     needed = ["face-detection", "face-mesh"] if task == "face-mesh" else ["selfie-segmentation"]
     if not all((models.folder() / f"{name}.glslnn").is_file() for name in needed):
         pytest.skip(f"not fetched: glsl-infer get {task}")
-    page_folder, mine = tmp_path / "dist", tmp_path / "mine"
-    mine.mkdir()
+    page_folder, page_with_model = tmp_path / "dist", tmp_path / "mine"
+    page_with_model.mkdir()
     for name in needed:
-        shutil.copy(models.folder() / f"{name}.glslnn", mine)
+        shutil.copy(models.folder() / f"{name}.glslnn", page_with_model)
     shutil.copytree(dist, page_folder, ignore=shutil.ignore_patterns("tfjs", "*.map"))
-    subprocess.run(["node", "tasks.mjs", page_folder, mine], cwd=WEB, check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(["node", "tasks.mjs", page_folder, page_with_model], cwd=WEB, check=True, stdin=subprocess.DEVNULL)
     with Image.open(PERSON) as image:
         person = image.convert("RGB")
     frames = [Image.new("RGB", (640, 480), (90, 110, 130)) for _ in range(12)]

@@ -156,8 +156,8 @@ def _zip(rng: Random, data: bytes) -> bytes:
     changed = bytearray(packed(entries, method))
     for _ in range(rng.randint(0, 3)):
         signature, size = rng.choice(((b"PK\3\4", 30), (b"PK\1\2", 46), (b"PK\5\6", 22)))
-        places = [i for i in range(len(changed)) if changed.startswith(signature, i)] if len(changed) < 1 << 16 else []
-        start = rng.choice(places) if places else changed.rfind(signature)
+        offsets = [i for i in range(len(changed)) if changed.startswith(signature, i)] if len(changed) < 1 << 16 else []
+        start = rng.choice(offsets) if offsets else changed.rfind(signature)
         number = rng.choice((0, 1, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0xFFFFFFFE))
         at = start + rng.randint(4, size - 4)
         changed[at : at + 4] = struct.pack("<L", number)

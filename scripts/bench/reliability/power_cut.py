@@ -170,15 +170,15 @@ class Disk:
         """Yield (index of the cut, possible contents of ``target``): None if missing, else bytes by relative path."""
         for cut in range(self.length + 1):
             names = [name for name in self._names if name[0] < cut]
-            sure = 0
+            certain = 0
             for count, (index, folders, *_) in enumerate(names, 1):
                 if any(index < synced < cut and file in folders for synced, file in self._synced):
-                    sure = count
+                    certain = count
             tree = dict(self._start)
-            for _, _, change, paths, file in names[:sure]:
+            for _, _, change, paths, file in names[:certain]:
                 _apply(tree, change, paths, file)
-            for count in range(sure, len(names) + 1):
-                if count > sure:
+            for count in range(certain, len(names) + 1):
+                if count > certain:
                     _apply(tree, *names[count - 1][2:])
                 inside = {path: file for path, file in tree.items() if f"{path}/".startswith(f"{target}/")}
                 for share in SHARES:
