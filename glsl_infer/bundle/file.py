@@ -108,6 +108,11 @@ def read(path: str | Path, has_passed: HasPassed = has_never_passed) -> Bundle:
 
 
 def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes], has_passed: HasPassed) -> Bundle:
+    """Return the bundle of a manifest and its members after all checks.
+
+    Raises:
+        BundleError: the members do not fit the manifest.
+    """
     if data["profile"] == CPU_PROFILE:
         from glsl_infer.bundle import parts
 

@@ -146,6 +146,11 @@ def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...
 
 
 def _unpack_pass(source: _Bytes, names: Names, quads_left: int) -> Pass:
+    """Read a pass; ``quads_left`` is the number of quads in the manifest that earlier passes do not have.
+
+    Raises:
+        BundleError: an index or a number is out of range.
+    """
     where = source.where
     layer, program_index, target, clear, texture_count = _HEAD.unpack(source.take(_HEAD.size))
     texture_indices = struct.unpack(f"<{texture_count}H", source.take(2 * texture_count))
@@ -179,6 +184,11 @@ def _require_index(where: str, subject: str, index: int, targets: Sequence[objec
 
 
 def _unpack_sources(source: _Bytes) -> tuple[Source, ...]:
+    """Read the sources of a pass.
+
+    Raises:
+        BundleError: their number, a texture unit or a stride is out of range.
+    """
     count = source.integer(1)
     least, most = RANGES["sources"]
     if not least <= count <= most:

@@ -257,6 +257,11 @@ class _Lines:
             at = match.end()
 
     def _directive(self, line: str) -> None:
+        """Read a line that begins with #; decide its condition if no device decides it.
+
+        Raises:
+            BundleError: it is not a directive of the format.
+        """
         word, _, remainder = line.partition(" ")
         branches = self._branches
         live = False not in branches
@@ -291,6 +296,7 @@ class _Lines:
             self.numbers.append(self._number)
 
     def _definition(self, word: str, remainder: str) -> None:
+        """Read a definition of a macro, or its end; ``word`` is define or undef."""
         definition = _DEFINE.fullmatch(remainder)
         certain = None not in self._branches
         statement = definition is not None and definition[1] in GLSL_STATEMENTS
@@ -1363,14 +1369,18 @@ class _Checker:
     def builtin(self, name: str, arguments: list[Value]) -> Value:
         """Return the value of a function of GLSL."""
         self.cost(_COSTS.get(name, 1))
-        kind = max((value.type for value in arguments), default=0)
-        constant = CONST if arguments and all(value.marks & CONST for value in arguments) else 0
-        wild = WILD if any(value.marks & WILD for value in arguments) else 0
+        kind, least_kind, all_marks, any_marks = 0, SAMPLER, CONST if arguments else 0, 0
+        for value in arguments:
+            kind = value[0] if value[0] > kind else kind
+            least_kind = value[0] if value[0] < least_kind else least_kind
+            all_marks &= value[3]
+            any_marks |= value[3]
+        constant, wild = all_marks & CONST, any_marks & WILD
         marks = constant | wild
         if name in _TYPES and name != "sampler2D" and arguments and kind <= BOOL:
             return self.constructed(name, arguments, marks)
         is_curve = name in GLSL_CURVES
-        if not (is_curve or name in GLSL_FUNCTIONS) or kind > 4 or min((v.type for v in arguments), default=0) < FLOAT:
+        if not (is_curve or name in GLSL_FUNCTIONS) or kind > 4 or not arguments or least_kind < FLOAT:
             raise self.refused(f"'{name[:20]}' is no function of this format and arguments")
         if len(arguments) != _ARGUMENTS.get(name, 1):
             raise self.refused(f"'{name}' has {len(arguments)} arguments")
@@ -1389,8 +1399,8 @@ class _Checker:
             if not marks & CONST or not -_LARGEST_INT < least <= most < _LARGEST_INT:
                 raise self.refused("'int' of a variable")
             return Value(INT, float(math.trunc(least)), float(math.trunc(most)), marks)
-        bounded = all(value.marks & GROWN or _is_small(value) for value in arguments)
-        if bounded and any(value.marks & GROWN for value in arguments):
+        grown = any([value.marks & GROWN for value in arguments])
+        if grown and all(value.marks & GROWN or _is_small(value) for value in arguments):
             marks |= GROWN
         return Value(_TYPES[name], least, most, marks, "", max([value.reach for value in arguments]))
 
@@ -1417,7 +1427,7 @@ class _Checker:
         start = self.at - 1
         params = definitions[0].params
         several = len(definitions) > 1
-        differ = several and any(len(other.params or ()) != len(params or ()) for other in definitions)
+        differ = several and len({len(other.params or ()) for other in definitions}) > 1
         if differ or self.expanding > 3:
             raise self.refused(f"macro '{name}' has other parameters elsewhere, or is too deep")
         if params is None and self.tokens[self.at] == "(":  # another name of a function
@@ -1456,7 +1466,7 @@ class _Checker:
             if several:
                 after.append(self.scopes)
                 self.scopes = [dict(scope) for scope in before] if statement else before
-        if any(scopes is not before for scopes in after):
+        if any([scopes is not before for scopes in after]):
             self.join_all(after)
         self.expanding -= 1
         self.nested(-1)
@@ -1541,6 +1551,7 @@ _RANGES = {
 
 
 def _mixed(kind: int, left: Value, right: Value, share: Value) -> Value:
+    """Return a value between two others, by a share that can be outside of 0 to 1."""
     marks = ((left.marks | right.marks | share.marks) & WILD) | (left.marks & right.marks & share.marks & CONST)
     if share.least >= -1e-5 and share.most <= 1.00001:
         both = _hull(left, right)

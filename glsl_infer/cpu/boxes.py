@@ -68,6 +68,7 @@ def _psroi_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Sh
 
 
 def _psroi_align(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    """Return the mean of the bilinear samples of each bin of each box, (boxes, rows, columns, channels)."""
     features, boxes = inputs[0], inputs[1] * inputs[1].dtype.type(attrs["scale"])
     (rows, columns), samples = attrs["bins"], attrs["samples"]
     maps_of_bins = features.reshape(*features.shape[:2], rows, columns, -1)
@@ -107,6 +108,7 @@ def _proposals_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequenc
 
 
 def _proposals(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    """Return the best boxes without overlap, clipped to the image, (most, 4), with zeros after the last one."""
     scores, boxes = inputs[0].reshape(-1), _proposed_boxes(attrs, inputs[1], inputs[0].shape)
     height, width = attrs["picture"]
     boxes = np.clip(boxes, 0, np.asarray([height, width, height, width], scores.dtype))

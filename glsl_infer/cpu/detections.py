@@ -26,6 +26,7 @@ def _detections_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequen
 
 
 def _detections(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    """Return the best boxes with their classes and scores, (most, ``COLUMNS``), with zeros after the last one."""
     boxes = _decoded_boxes(attrs, inputs[0], weights["anchors"].astype(inputs[0].dtype))
     scores = inputs[1][:, inputs[1].shape[1] - attrs["classes"] :]
     least = np.nextafter(boxes.dtype.type(attrs["least_score"]), boxes.dtype.type(-np.inf))
@@ -61,6 +62,7 @@ def _by_class_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence
 
 
 def _by_class(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    """Return (class, index) of the boxes that remain of each class, padded with ``NO_BOX``."""
     boxes, scores = inputs
     if attrs["centres"]:
         half = boxes[:, 2:] / 2

@@ -296,6 +296,11 @@ class Allocation:
     def _add_textures(
         self, node: Node, placed: Placement | None, kind: str, clear: tuple[int, int, int, int]
     ) -> tuple[View, ...]:
+        """Add the textures of a placement, or the shared textures that replace them; return the view of each tile.
+
+        Raises:
+            ModelError: there is no placement, because the tiles fit no texture.
+        """
         if placed is None:
             height, width, channels = self.shapes[node.name]
             raise ModelError.layer(

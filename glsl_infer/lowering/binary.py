@@ -127,7 +127,6 @@ def draw(
         texels, units = number_texture.pack(textured, target.bits)
         texture = build.constant_texture(node, texels.shape[1], texels.shape[0], texels.tobytes())
 
-    has_vectors = any(isinstance(operand.value, FixedPoint) for operand in formula.operands)
     size = (target.width, target.height)
     fragments: dict[object, str] = {}  # by the text of their lines, which most slices share
     for index, view in enumerate(target.views):
@@ -136,24 +135,13 @@ def draw(
             reads[number_texture.ROLE] = [Read(View(texture, 0, index), stride=(0.0, 0.0))]
         binding = build.bind(node, **reads)
         padding_lanes = range(min(4, target.channels - 4 * index), 4)
-        lines = {
-            "declarations": [
-                *binding.declarations(*[number_texture.ROLE] * bool(textured)),
-                *(f"uniform vec4 {name};" for name in uniform_constants),
-                *number_texture.declarations(textured),
-            ],
-            "operands": [
-                *number_texture.lines(textured, target.bits, binding),
-                *(line for operand in formula.operands for line in operand.text(binding)),
-            ],
-            "result": formula.lines,
-            "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in padding_lanes],
-        }
+        lines = formula.shader_lines(binding, textured, target.bits)
+        lines["pad_lanes"] = [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in padding_lanes]
         text = tuple(map(tuple, lines.values()))
         if text not in fragments:
             fragments[text] = codegen.fragment(
                 "binary.frag",
-                includes=["store.glsl", *["fixed_point.glsl"] * has_vectors],
+                includes=["store.glsl", *["fixed_point.glsl"] * formula.reads_vectors],
                 activation=out.activation,
                 constants=out.constants,
                 saturates=True,
@@ -182,6 +170,33 @@ class _Formula:
     operands: Sequence[_Operand]
     lines: Sequence[str]
     constants: number_texture.Rows
+
+    @property
+    def reads_vectors(self) -> bool:
+        """True if an operand is a vector."""
+        return any(isinstance(operand.value, FixedPoint) for operand in self.operands)
+
+    def shader_lines(self, binding: Binding, textured: number_texture.Rows, bits: int) -> dict[str, Sequence[str]]:
+        """Return the declarations, operands and result for the shader of a draw.
+
+        Args:
+            binding: its reads.
+            textured: the constants in a texture; the others are uniforms.
+            bits: of the output.
+        """
+        uniforms = [f"uniform vec4 {name};" for name in self.constants if name not in textured]
+        return {
+            "declarations": [
+                *binding.declarations(*[number_texture.ROLE] * bool(textured)),
+                *uniforms,
+                *number_texture.declarations(textured),
+            ],
+            "operands": [
+                *number_texture.lines(textured, bits, binding),
+                *(line for operand in self.operands for line in operand.text(binding)),
+            ],
+            "result": self.lines,
+        }
 
 
 def _formula(

@@ -75,6 +75,7 @@ class TextureOption:
         return weight_pairs.of_bytes(weights, columns) if in_pairs else weights
 
     def _in_bytes(self, node: Node, build: Builder, columns: Columns, constants: Constants) -> WeightBytes:
+        """Return 8-bit weights, rounded for calibration images if there are any, or else to the nearest."""
         if not build.calibration_maps.has_images:
             return weight_bytes.pack(constants)
 

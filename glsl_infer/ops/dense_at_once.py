@@ -74,9 +74,7 @@ class DenseAtOnce(Operator):
         pairs = _encoded(node, blocks, width)
         kernel = build.constant_texture(node, width, len(pairs), pairs.tobytes())
         target = build.allocate_vector(node, outputs, node.attrs["scale"])
-        # Two rows share a texel and are computed twice, because constants of the activation have four lanes.
-        halves = fold.function_constants(node.activation, outputs, lanes=2)
-        macros = {name: np.tile(rows, 2) for name, rows in halves.items()}
+        macros = fold.pair_constants(node.activation, outputs)
         fragment = codegen.fragment(
             "dense_at_once.frag",
             activation=node.activation,

@@ -124,9 +124,7 @@ class DenseSum(Operator):
         constants = _encoded_constants(node, outputs)
         constants_texture = build.constant_texture(node, 1, len(constants), constants.tobytes())
         target = build.allocate_vector(node, outputs, node.attrs["scale"])
-        # Two rows share a texel and are computed twice, because constants of the activation have four lanes.
-        pairs = fold.function_constants(node.activation, outputs, lanes=2)
-        macros = {name: np.tile(lanes, 2) for name, lanes in pairs.items()}
+        macros = fold.pair_constants(node.activation, outputs)
         fragment = codegen.fragment(
             "dense_sum.frag",
             activation=node.activation,

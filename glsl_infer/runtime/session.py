@@ -103,8 +103,8 @@ class Session(Closing):
         self._parts: list[GpuExecutor | CpuExecutor] = []
         self._closed, self._named, self._check_ranges = False, False, check_ranges
         self._tensors: dict[str, Any] = {}
-        self._seconds: list[float] = []
-        self._began = 0.0
+        self._part_seconds: list[float] = []
+        self._part_began = 0.0
         try:
             self._state = State(self.bundle.manifest, state)
             self._require_functions(operators)
@@ -250,7 +250,7 @@ class Session(Closing):
         tensors = by_name(self.bundle.manifest, self.state.add_to(inputs))
         if self._pairs:
             self._check_shapes(tensors)
-            self._seconds, self._began = [], time.perf_counter()
+            self._part_seconds, self._part_began = [], time.perf_counter()
             self._put(self._first, tensors)
         else:
             self._first.put(tensors)
@@ -373,7 +373,7 @@ class Session(Closing):
         self.context.require_thread()
         return tuple(
             PartRun.of(part.bundle if isinstance(part, GpuExecutor) else None, part.operators, seconds)
-            for part, seconds in zip(self._parts, self._seconds)
+            for part, seconds in zip(self._parts, self._part_seconds)
         )
 
     def statistics(self) -> Statistics:
@@ -489,13 +489,13 @@ class Session(Closing):
 
     def _put(self, part: GpuExecutor | CpuExecutor, tensors: dict[str, Any]) -> None:
         """Pass a part its inputs: those of the model, and the results of earlier parts. NaN from the CPU becomes 0."""
-        entries = {model_input.name: model_input for model_input in self.bundle.manifest.inputs}
+        model_inputs = {model_input.name: model_input for model_input in self.bundle.manifest.inputs}
         values = {}
         for name in part.inputs:
             values[name] = tensors[name]
-            if name in entries and not isinstance(part, GpuExecutor):
-                values[name] = self._numbers(entries[name], tensors[name])
-            elif name not in entries and isinstance(part, GpuExecutor):  # textures cannot store NaN
+            if name in model_inputs and not isinstance(part, GpuExecutor):
+                values[name] = self._cpu_values(model_inputs[name], tensors[name])
+            elif name not in model_inputs and isinstance(part, GpuExecutor):  # textures cannot store NaN
                 values[name] = np.where(np.isnan(tensors[name]), 0.0, tensors[name])
         part.put(values)
 
@@ -503,8 +503,8 @@ class Session(Closing):
         """Wait for one of several parts; store its results and its time."""
         self._tensors.update(part.read())
         now = time.perf_counter()
-        self._seconds.append(now - self._began)
-        self._began = now
+        self._part_seconds.append(now - self._part_began)
+        self._part_began = now
 
     def _results(self) -> Results:
         """Wait for the last of several parts; return the outputs of the model."""
@@ -514,7 +514,7 @@ class Session(Closing):
             for output in self.bundle.manifest.outputs
         }
 
-    def _numbers(self, model_input: Input, value: Any) -> NDArray[np.float32]:
+    def _cpu_values(self, model_input: Input, value: Any) -> NDArray[np.float32]:
         """Return an input as a CPU part reads it; the pixels of a picture become the values that they represent."""
         if model_input.kind != PICTURE:
             return np.asarray(value, np.float32)

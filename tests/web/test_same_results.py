@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,45 @@ def assert_same_results(
             assert np.abs(data.reshape(expected.shape) - expected).max() <= tolerance * np.abs(expected).max()
         else:
             assert data.tobytes() == expected.tobytes(), result["name"]
+
+
+SHADERS_WITH_LOOPS = """async ([file, renderer]) => {
+    const {getParameter, shaderSource} = WebGLRenderingContext.prototype;
+    const names = [];
+    Object.assign(WebGLRenderingContext.prototype, {
+        getParameter(name) {
+            const value = getParameter.call(this, name);
+            return typeof value === "string" && value.includes("SwiftShader") && renderer ? renderer : value;
+        },
+        shaderSource(shader, text) {
+            if (text.includes("#define ROLLED_FETCHES\\n")) names.push(text.split("#define ROLLED_FETCHES\\n")[1]);
+            return shaderSource.call(this, shader, text);
+        },
+    });
+    try {
+        const model = await lib.GlslInfer.load(file);
+        const {data} = await model.run(new Uint8Array(257 * 257 * 3).fill(100));
+        model.close();
+        return {names, data: [...data]};
+    } finally {
+        Object.assign(WebGLRenderingContext.prototype, {getParameter, shaderSource});
+    }
+}"""
+
+
+@pytest.mark.exhaustive
+def test_small_programs_have_loops_on_a_gpu_emulated_by_the_cpu(blank: Page, site: Site) -> None:
+    bundle = bundles.read(ROOT / "models/grocery-x22-257.glslnn")
+    fragments = Counter[str]()
+    for draw in bundle.manifest.passes:
+        fragments[draw.program] += draw.pixels
+    few = {program.fragment for program in bundle.manifest.programs if fragments[program.name] < 30_000}
+    assert 0 < len(few) < len(bundle.manifest.programs)
+    site.files["/loops.glslnn"] = (ROOT / "models/grocery-x22-257.glslnn").read_bytes()
+    emulated = blank.evaluate(SHADERS_WITH_LOOPS, ["/loops.glslnn", ""])
+    other = blank.evaluate(SHADERS_WITH_LOOPS, ["/loops.glslnn", "a GPU"])
+    assert sorted(emulated["names"]) == sorted(bundle.members[name].decode() for name in few)
+    assert other == {"names": [], "data": emulated["data"]}
 
 
 @each_of(("layout", ["atlas", "planar"]), ("name", [*SEVERAL]))

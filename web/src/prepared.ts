@@ -5,8 +5,15 @@ import { textOf } from "./container.ts";
 import { clearing, recorderOf, vertices, type Call, type Handles, type Linked } from "./frame.ts";
 import type { Context } from "./gl/context.ts";
 import { objectsOf, type Objects } from "./gl/objects.ts";
+import { areaOf } from "./layout.ts";
 import { PRELUDE, type Pass } from "./manifest.ts";
 import { preprocessorOf, type Preprocessor } from "./preprocess.ts";
+
+/**
+ * Fragments of a frame below which a program has loops on SwiftShader, a GPU emulated by the CPU: it compiles them sooner,
+ * but draws them slower. All results are the same.
+ */
+const FEW = 3e4;
 
 /** Result of `prepare`, with a method that deletes its objects. */
 export interface Prepared {
@@ -36,9 +43,12 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
 
   function compile(prelude: string): Map<string, Linked> {
     const attributes = ["position", ...Array.from({ length: varyings }, (_, index) => `corner${index}`)];
+    const emulated = context.renderer.includes("SwiftShader");
     const started = manifest.programs.map((entry) => {
       const vertex = textOf(entry.vertex, members);
-      const fragment = prelude + textOf(entry.fragment, members);
+      const few = emulated && areaOf(passes.flatMap((pass) => (pass.program === entry.name ? pass.quads : []))) < FEW;
+      const loops = few ? "#define ROLLED_FETCHES\n" : "";
+      const fragment = prelude + loops + textOf(entry.fragment, members);
       return { entry, vertex, fragment, program: objects.startProgram(vertex, fragment, attributes) };
     });
     const users = new Map([...passes].reverse().map((pass) => [pass.program, pass.layer]));

@@ -98,6 +98,7 @@ def _only_in_parts(graph: Graph, node: Node) -> bool:
 
 
 def _flattened(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
+    """Yield a flattened map in rows of pixels, in as many parts as it takes, and add these to ``parts_of``."""
     height, width, channels = graph.shapes[node.inputs[0]]
     indices = np.arange(height * width * channels).reshape(height, width, channels)
     missing = np.full((height, width, channels % 2), MISSING)

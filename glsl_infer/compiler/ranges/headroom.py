@@ -93,7 +93,7 @@ def widened(node: Node, wider: Range) -> Range:
 
 @lru_cache(maxsize=4096)
 def _covering(low: float, high: float) -> Range:
-    """Return the range of an interval; cached, because a search for maps in 16 bits asks for the same ones."""
+    """Return the range of an interval; cached, because a search for maps in 16 bits uses the same ones."""
     return covering_range(np.array([low]), np.array([high]), common=True, equal=True, headroom=1.0)
 
 
@@ -119,7 +119,7 @@ def _stored_range(node: Node) -> Range:
 
 
 def _with_one_zero(ranges: Sequence[Range]) -> list[Range]:
-    """Return ranges with a common zero point to cover the given ones, each with one scale for all its channels."""
+    """Return ranges with a common zero point that cover other ranges, each with one scale for all its channels."""
     ends = [layer.ends(max(len(layer.scales), len(layer.zeros))) for layer in ranges]
     low, high = np.array([np.min(lows) for lows, _ in ends]), np.array([np.max(highs) for _, highs in ends])
     covering = covering_range(low, high, common=True, equal=False, headroom=1.0)

@@ -57,6 +57,7 @@ class OutputComparison:
             self._set(graph, {})
 
     def _set(self, graph: Graph, scores: Mapping[str, str]) -> None:
+        """Set the outputs to compare as rows, from the outputs of boxes and those of their scores."""
         self._scores = scores
         named = {output.name: output for output in graph.outputs}
         scored = {*self._scores, *self._scores.values()}

@@ -211,6 +211,7 @@ def textures_of_maps(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
 
 
 def _split(node: Node, read: Bounds, block: int) -> tuple[Node, Node]:
+    """Return the products and the sum of a wide convolution, from the bounds of its input and the slots of a block."""
     kernel = node.weights["kernel"]
     attrs = {key: node.attrs[key] for key in ("strides", "padding", "groups", "dilations")}
     unit = _units(kernel, node.attrs["groups"], block, read)
