@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,13 +12,15 @@ from graphs import classifier, conv_node, dense_node
 from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from pairwise import pairs_of
 
+from glsl_infer import bundle as bundles
 from glsl_infer import ops
 from glsl_infer.compiler.ranges import Calibration, prepare
-from glsl_infer.errors import ModelError
+from glsl_infer.errors import InputError, ModelError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.ops.mean_products import block_starts
 from glsl_infer.runtime.session import Session
+from glsl_infer.tools.train.features import read_start
 
 
 def block(
@@ -145,6 +148,17 @@ def test_other_dense_layers_stay(graph: Graph) -> None:
 
 def test_two_readers_of_the_gates() -> None:
     assert prepare(with_reader("gates"), Calibration(pictures())).graph.by_name["gates"].op == "dense_of_sums"
+
+
+def test_training_refuses_a_head_of_two_dense_layers(tmp_path: Path) -> None:
+    rng, nodes = np.random.default_rng(0), block().nodes[:3]
+    head = [dense_node(rng, "squeeze", "mean", 12, 6, activation="relu"), dense_node(rng, "end", "squeeze", 6, 3)]
+    bundle = make_bundle(Graph("test", (*nodes, *head), "end"), pictures=pictures())
+    assert bundle.graph.by_name["end"].op == "dense_of_sums"
+    path = tmp_path / "head.glslnn"
+    bundles.write(bundle, path)
+    with pytest.raises(InputError, match="has several dense layers"):
+        read_start(path)
 
 
 def test_blocks_follow_the_tiles_of_a_map() -> None:
