@@ -7,17 +7,17 @@
 // EXPONENT   the exponent, without WHOLES
 //
 // Exponents that are small multiples of 1/4 are products of roots, which are more exact than exp(EXPONENT * log(x)).
-#ifndef LEAST
-#define LEAST 9.09494702e-13
+#ifndef TINY
+#define TINY 9.09494702e-13
 #endif
 #if !defined(EXPONENT) && !defined(WHOLES)
 #define EXPONENT 1.4
 #endif
 vec4 activation(vec4 x) {
 #ifdef WHOLE
-    vec4 size = max(abs(x), LEAST);
+    vec4 size = max(abs(x), TINY);
 #else
-    vec4 size = max(x, LEAST);
+    vec4 size = max(x, TINY);
 #endif
 #ifdef WHOLES
     vec4 y = vec4(1.0);
@@ -38,7 +38,7 @@ vec4 activation(vec4 x) {
     vec4 y = pow(size, vec4(EXPONENT));
 #endif
 #ifndef NEGATIVE
-    y *= step(LEAST * 1.001, size);
+    y *= step(TINY * 1.001, size);
 #endif
 #ifdef ODD
     y *= 2.0 * step(0.0, x) - 1.0;

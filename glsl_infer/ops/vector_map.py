@@ -116,7 +116,7 @@ def _fragment(binding: Binding, out: fold.StoredSum, scale: float, reads: int, u
             "result": [] if is_plain else ["y = factor * y + offset;"],
             "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
         },
-        defines={"SCALE": scale, **fetches, **({"ODD": 1} if reads == len(_TEXELS) else {})},
+        defines={"VECTOR_SCALE": scale, **fetches, **({"ODD_CHANNELS": 1} if reads == len(_TEXELS) else {})},
     )
 
 

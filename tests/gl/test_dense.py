@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from activation_texts import CHANNELS, TEXTS
 from graphs import PLS, conv_node, dense_node, input_node, pool_node, stored_map
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -189,6 +190,20 @@ def test_maps_of_vectors_are_exact(
     nodes.append(Node("map", "vector_map", tuple(f"v{index}" for index in range(len(pixels))), attrs))
     bundle = make_bundle(Graph("test", nodes, "map"), layout=layout, pictures=pictures())
     compare(context, bundle, ["map"], seed)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("text", TEXTS)
+def test_maps_of_vectors_can_have_every_activation(context: Context, text: str) -> None:
+    for channels in (CHANNELS, CHANNELS + 1):
+        nodes = vectors(np.random.default_rng(0), [4 * channels])
+        attrs = {"shape": (2, 2, channels), "activation": text}
+        bundle = make_bundle(
+            Graph("test", [*nodes, Node("map", "vector_map", ("v0",), attrs)], "map"), pictures=pictures()
+        )
+        with Session(bundle, context=context) as session:
+            inputs = stored_inputs(bundle, "map", np.random.default_rng(1))
+            assert layer_error(session, "map", inputs) <= TOLERANCE, channels
 
 
 @given(st.integers(1, 40), st.sampled_from(sorted(DRAWN)), st.sampled_from(FUNCTIONS), st.booleans(), SEEDS)

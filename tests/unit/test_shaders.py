@@ -151,7 +151,8 @@ def test_external_textures_are_declared_before_all_code() -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("activation_")])
 def test_macros_of_an_activation_are_not_those_of_another_template(name: str) -> None:
-    others = "\n".join(template(other) for other in NAMES if not other.startswith("activation_"))
+    texts = [template(other) for other in NAMES if not other.startswith("activation_")]
+    others = "\n".join(text for text in texts if "void main()" not in text or "activation(" in text)
     # Macros without a body are conditions, and may be defined twice.
     defined = set(re.findall(r"^#define (\w+)(?=[( ])", others, flags=re.MULTILINE))
     assert not defined.intersection(re.findall(r"\b[A-Z][A-Z_]+\b", template(name)))
