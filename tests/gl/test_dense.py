@@ -195,7 +195,8 @@ def test_maps_of_vectors_are_exact(
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", TEXTS)
 def test_maps_of_vectors_can_have_every_activation(context: Context, text: str) -> None:
-    for channels in (CHANNELS, CHANNELS + 1):
+    slopes_of_channels = text.startswith("prelu")
+    for channels in (CHANNELS,) if slopes_of_channels else (CHANNELS, CHANNELS + 1):
         nodes = vectors(np.random.default_rng(0), [4 * channels])
         attrs = {"shape": (2, 2, channels), "activation": text}
         bundle = make_bundle(
