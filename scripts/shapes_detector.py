@@ -69,7 +69,7 @@ def targets(
     every: NDArray[np.float32], boxes: NDArray[np.float32], classes: list[int]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Return the targets of each anchor: box values (n, 4), classes (n, 3), and weights in the two losses (n, 2)."""
-    numbers, targets = np.zeros((len(every), 4), np.float32), np.zeros((len(every), len(LABELS)), np.float32)
+    offsets, targets = np.zeros((len(every), 4), np.float32), np.zeros((len(every), len(LABELS)), np.float32)
     counts = np.ones((len(every), 2), np.float32)
     counts[:, 0] = 0.0
     corners = np.concatenate([every[:, :2] - every[:, 2:] / 2, every[:, :2] + every[:, 2:] / 2], axis=1)
@@ -80,9 +80,9 @@ def targets(
         counts[is_matched, :] = 1.0
         targets[is_matched] = np.eye(len(LABELS), dtype=np.float32)[class_index]
         middle, size = (box[:2] + box[2:]) / 2, box[2:] - box[:2]
-        numbers[is_matched, :2] = (middle - every[is_matched, :2]) / every[is_matched, 2:]
-        numbers[is_matched, 2:] = np.log(size / every[is_matched, 2:])
-    return numbers, targets, counts
+        offsets[is_matched, :2] = (middle - every[is_matched, :2]) / every[is_matched, 2:]
+        offsets[is_matched, 2:] = np.log(size / every[is_matched, 2:])
+    return offsets, targets, counts
 
 
 def task() -> dict[str, object]:
@@ -137,7 +137,7 @@ def train(folder: Path) -> int:
     optimizer = keras.optimizers.Adam(rate)
 
     @tf.function
-    def step(pictures, numbers, targets, counts):  # type: ignore[no-untyped-def]
+    def step(pictures, offsets, targets, counts):  # type: ignore[no-untyped-def]
         with tf.GradientTape() as tape:
             outputs = model(pictures, training=True)
             boxes = tf.concat([tf.reshape(output, (BATCH, -1, 4)) for output in outputs[0::2]], 1)
@@ -145,7 +145,7 @@ def train(folder: Path) -> int:
             positive = tf.maximum(tf.reduce_sum(counts[..., 0]), 1.0)
             right = tf.sigmoid(scores) * (2 * targets - 1) + (1 - targets)  # the probability of the truth
             focal = (1 - right) ** 2 * tf.nn.sigmoid_cross_entropy_with_logits(targets, scores)
-            error = tf.abs(boxes - numbers)
+            error = tf.abs(boxes - offsets)
             smooth = tf.where(error < 0.1, error * error * 5, error - 0.05)
             loss = tf.reduce_sum(focal * counts[..., 1:]) + 2 * tf.reduce_sum(smooth * counts[..., :1])
             loss /= positive

@@ -27,16 +27,22 @@ uniform float cut_start; // start of the sum, see cut_sums.glsl
 vec4 sum;      // minus the sum of byte / 255 * lane
 float total;   // minus the sum of the lanes whose products with MIDDLE are still to be subtracted
 float column;  // coordinate of the next texel in the row
+vec4 weight;   // weights of a depthwise column, from 0 to 1
 
 // The byte of a weight of 0.
 const float MIDDLE = 128.0 / 255.0;
 
 // WAIT(at) equals at, because no coordinate is negative and total is never positive, and VideoCore IV fetches there
 // only after the previous texel (convolution.frag).
+//
+// LANE(lane) equals lane too. The factor is a uniform for the same reason as in convolution_texture.frag.
 #ifdef LATE_FETCH
+uniform float one;
 #define WAIT(at) max(at, total)
+#define LANE(lane) ((lane) * one)
 #else
 #define WAIT(at) at
+#define LANE(lane) lane
 #endif
 
 // Return the next texel. Its width is not a constant, because a compiler that knows all coordinates fetches all texels
@@ -50,23 +56,20 @@ vec4 next(float row) {
 // Add the next column of weights times one lane, the first lane of a texel. MIDDLE is subtracted from all bytes
 // together, at the end.
 void begin(float lane) {
-    total -= lane;
     sum -= next(WAIT(ROW.y)) * lane;
+    total -= lane;
 }
 
 // The same for the texel's other lanes.
 void add(float lane) {
+    sum -= next(ROW.y) * LANE(lane);
     total -= lane;
-    sum -= next(ROW.y) * lane;
 }
 
-// Add the next column of weights, each times its own lane. The fourth component uses the lanes before the weights are
-// there, so that VideoCore IV fetches one texel of each at a time. For all four, this would take more operations.
+// Add a depthwise column, each weight times its own lane. VideoCore IV takes fewer instructions if the column is fetched
+// before the texel.
 void add(vec4 lanes) {
-    sum.w += MIDDLE * lanes.w;
-    vec4 texel = next(ROW.y);
-    sum.w -= texel.w * lanes.w;
-    sum.xyz += (MIDDLE - texel.xyz) * lanes.xyz;
+    sum += (MIDDLE - weight) * lanes;
 }
 
 void main() {

@@ -38,8 +38,14 @@ const float MIDDLE = 128.0 / 255.0;
 
 // WAIT(at) and AFTER(at, lane) equal at, because coordinates and lanes are not negative and total is not positive.
 // VideoCore IV fetches there only after the previous texel (convolution.frag). With low bytes, total does not change.
+//
+// HIGH(lane) equals lane. The factor is a uniform for the same reason as in convolution_texture.frag.
+#define HIGH(lane) lane
 #ifdef LATE_FETCH
 #ifdef LOW_BYTES
+uniform float one;
+#undef HIGH
+#define HIGH(lane) ((lane) * one)
 #define WAIT(at) max(at, -t.w)
 #define AFTER(at, lane) max(at, -(lane))
 #else
@@ -51,7 +57,7 @@ const float MIDDLE = 128.0 / 255.0;
 #define AFTER(at, lane) at
 #endif
 
-// Subtract the products of MIDDLE with lanes: before the products of weights, so that sums stay small, or at the end.
+// Subtract the products of MIDDLE with lanes: after the products of weights, so that sums stay small, or at the end.
 void centre(float lane) {
 #ifdef LOW_BYTES
     sum += MIDDLE * lane;
@@ -78,8 +84,8 @@ vec4 next(float row) {
 
 // Subtract two columns of weights times their lanes.
 void products(vec4 texel, vec2 lanes) {
-    sum -= texel.xy * lanes.x;
-    sum -= texel.zw * lanes.y;
+    sum -= texel.xy * HIGH(lanes.x);
+    sum -= texel.zw * HIGH(lanes.y);
 #ifdef LOW_BYTES
     texel = next(ROW.y);
     low -= texel.xy * lanes.x;
@@ -89,7 +95,7 @@ void products(vec4 texel, vec2 lanes) {
 
 // The same for a texel with one column.
 void products(vec4 texel, float lane) {
-    sum -= texel.xy * lane;
+    sum -= texel.xy * HIGH(lane);
 #ifdef LOW_BYTES
     low -= next(ROW.y).xy * lane;
 #endif
@@ -97,24 +103,24 @@ void products(vec4 texel, float lane) {
 
 // Add the next columns, for the first lanes of a texel.
 void begin(vec2 lanes) {
-    centre(lanes);
     products(next(AFTER(ROW.y, lanes.x)), lanes);
+    centre(lanes);
 }
 
 void begin(float lane) {
-    centre(lane);
     products(next(AFTER(ROW.y, lane)), lane);
+    centre(lane);
 }
 
 // The same for the texel's other lanes.
 void add(vec2 lanes) {
-    centre(lanes);
     products(next(ROW.y), lanes);
+    centre(lanes);
 }
 
 void add(float lane) {
-    centre(lane);
     products(next(ROW.y), lane);
+    centre(lane);
 }
 
 // Return the row's two channels of a texel.

@@ -22,21 +22,50 @@ uniform sampler2D weights;
 
 uniform vec4 units[1];
 
+// Factors of high and low bytes, 1 and 1/256, are uniforms on VideoCore IV. Its compiler computes a lane times a uniform
+// directly before its products, in an accumulator. A lane alone stays in a register, and an addition to a sum in the same
+// register file cannot share an instruction with a multiplication that reads it.
+#ifdef LATE_FETCH
+uniform vec2 byte_units;
+#define HIGH(lane) ((lane) * byte_units.x)
+#define LOW(lane) ((lane) * byte_units.y)
+#define LOW_UNIT 65280.0
+#define LOW_BYTE byte_units.y
+#else
+#define HIGH(lane) lane
+#define LOW(lane) lane
+#define LOW_UNIT 255.0
+#define LOW_BYTE (1.0 / 256.0)
+#endif
+
 vec4 high, low;       // sums of products with the high bytes and with the low bytes of weights
+vec4 weight;          // weights of a depthwise column
 float column, row, lower;  // column of the next texel, row of the high bytes, row of the low bytes
 
-// Add the next column of weights times lanes. The width of a texel is not a constant, because a compiler that knows all
+// Add the next column of weights times a lane. The width of a texel is not a constant, because a compiler that knows all
 // coordinates fetches all texels at once.
-void add(vec4 lanes) {
-    high += texture2D(weights, vec2(column, row)) * lanes;
-    low += texture2D(weights, vec2(column, lower)) * lanes;
+void add(float lane) {
+    low += texture2D(weights, vec2(column, lower)) * LOW(lane);
+    high += texture2D(weights, vec2(column, row)) * HIGH(lane);
     column += units[0].w;
 }
 
-// A high byte has an offset of 128. Subtract its products, the sum of a texel's lanes, before those of the texel, so
+// A high byte has an offset of 128. Subtract its products, the sum of a texel's lanes, between those of the texel, so
 // that sums stay small.
-void begin(vec4 lanes) {
-    high -= 128.0 / 255.0 * lanes;
+void centre(float lanes) {
+    high -= vec4(128.0 / 255.0 * lanes);
+}
+
+// Fetch the next column of weights, in units of a high byte. VideoCore IV takes fewer instructions if the texel follows.
+void next() {
+    weight = texture2D(weights, vec2(column, row)) - 128.0 / 255.0;
+    weight += texture2D(weights, vec2(column, lower)) * LOW_BYTE;
+    column += units[0].w;
+}
+
+// Add this column, each weight times its own lane.
+void add(vec4 lanes) {
+    high += weight * lanes;
 }
 
 // Return the next texel of high bytes; below() returns the low bytes below it.
@@ -81,7 +110,7 @@ void main() {
     sum += RESIDUAL;
 #endif
 #endif
-    sum += (65280.0 * high + 255.0 * low) * (scale * units[0].x);
+    sum += (65280.0 * high + LOW_UNIT * low) * (scale * units[0].x);
     //@ numbers
     gl_FragColor = store(activation(sum));
 }

@@ -7,13 +7,13 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import needs
 import pytest
+from command_line import run_python
 from debian_packages import own_release
 
 from glsl_infer.support.child_process import ROOT
@@ -28,8 +28,7 @@ def tools() -> tuple[str, str, dict[str, str]]:
         return installed, "mosquitto_passwd", dict(os.environ)
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"glsl-infer/mosquitto-{own_release()}"
     if not (folder / "done").is_file():
-        command = [sys.executable, ROOT / "scripts/build/debian_packages.py", folder, "--missing", "mosquitto"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run_python(ROOT / "scripts/build/debian_packages.py", folder, "--missing", "mosquitto")
         if done.returncode:
             needs.missing(f"mosquitto cannot be fetched: {done.stderr.strip()[-300:]}")
         (folder / "done").touch()

@@ -20,10 +20,10 @@ NOWHERE = 0xFFFF
 """The index of unknown names."""
 
 
-def whole(members: Mapping[str, bytes]) -> Data:
+def combined_data(members: Mapping[str, bytes]) -> Data:
     """Return manifest.json with its passes unpacked, and graph.json under the key ``graph``."""
     data: Data = json.loads(members["manifest.json"])
-    data["passes"] = unpacked(data, members["passes.bin"])
+    data["passes"] = unpacked_passes(data, members["passes.bin"])
     data["graph"] = json.loads(members["graph.json"])
     return data
 
@@ -32,7 +32,7 @@ def members_from(data: Data, members: Mapping[str, bytes], *, rehash: bool = Tru
     """Return the members with manifest.json, passes.bin and graph.json made of ``data``.
 
     Args:
-        data: the changed result of ``whole``.
+        data: the changed result of ``combined_data``.
         members: source of the other members.
         rehash: compute the sha256 of all members; False keeps the hashes of ``data``.
     """
@@ -100,7 +100,7 @@ def table(data: Data) -> bytes:
     return b"".join(parts)
 
 
-def unpacked(manifest: Data, data: bytes) -> list[Data]:
+def unpacked_passes(manifest: Data, data: bytes) -> list[Data]:
     """Return the passes of a sound table as dicts: names for indices, ``[member, offset, count]`` for slices."""
     at = 0
 

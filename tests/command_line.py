@@ -49,7 +49,7 @@ def run(
 
     Args:
         argv: arguments, without the program.
-        entry: a function from the arguments to the exit code; default ``glsl-infer``.
+        entry_point: a function from the arguments to the exit code; default ``glsl-infer``.
         folder: current folder during the run.
         environment: variables to set during the run.
     """
@@ -84,6 +84,32 @@ def run_script(script: Path, *argv: object, folder: Path | None = None) -> Done:
     return run(*argv, entry_point=execute, folder=folder)
 
 
+def run_python(
+    *arguments: object,
+    text: str | None = None,
+    folder: Path | str | None = None,
+    check: bool = False,
+    timeout: float = 300.0,
+    **environment: str,
+) -> Done:
+    """Run Python in a process of its own, which imports the package of this checkout.
+
+    Args:
+        arguments: arguments of ``python``.
+        text: its standard input; by default that of this process.
+        folder: its current folder.
+        check: raises ``CalledProcessError`` if the process fails.
+        timeout: its longest duration in seconds.
+        environment: additional variables.
+    """
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": paths, **environment},
+        input=text, cwd=folder, capture_output=True, encoding="utf-8", check=check, timeout=timeout,
+    )  # fmt: skip
+
+
 def run_in_child(*commands: Sequence[object], before: str = "", **environment: str) -> list[Done]:
     """Run command lines of ``glsl-infer`` one after the other in one child process.
 
@@ -99,14 +125,7 @@ def run_in_child(*commands: Sequence[object], before: str = "", **environment: s
         f"done = [run(*argv) for argv in json.loads({lines!r})]\n"
         "print(json.dumps([[one.args, one.returncode, one.stdout, one.stderr] for one in done]))"
     )
-    child = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
+    child = run_python("-c", program, check=True, **environment)
     return [subprocess.CompletedProcess(*load) for load in json.loads(child.stdout.splitlines()[-1])]
 
 

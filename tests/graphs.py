@@ -38,13 +38,7 @@ def conv_node(
         "kernel": rng.normal(0, 4.0 / np.sqrt(fan_in), shape).astype(np.float32),
         "bias": rng.normal(0, 1.0, filters).astype(np.float32),
     }
-    attrs = {
-        "strides": strides,
-        "padding": padding,
-        "groups": groups,
-        "dilations": dilations,
-        "activation": activation,
-    }
+    attrs = {"strides": strides, "padding": padding, "groups": groups, "dilations": dilations, "activation": activation}
     return Node(name, "conv2d", inputs, attrs, weights)
 
 

@@ -68,10 +68,7 @@ FOLLOWED: dict[str, tuple[str, str]] = {
     "octal index": ("", "float y = float(010); //!"),
     "wrapped turns": ("", "for (int i = 0; i < 0 - 2147483647 - 10; i++) { //!\n    }"),
     "wrapped product": ("", "for (int i = 0; i < 65536 * 65536; i++) { //!\n    }"),
-    "divided integers": (
-        "int f(int a) { //!\n    return a;\n}\n",
-        "float y = float(f(- 2147483647 - 1) / f(- 1));",
-    ),
+    "divided integers": ("int f(int a) { //!\n    return a;\n}\n", "float y = float(f(- 2147483647 - 1) / f(- 1));"),
     "divided turns": ("", "for (int i = 0; i < 8 / 2; i++) { //!\n    }"),
     "macro choice": ("#define F(x) (1.0 + x)\n", "float y = 1e-30 / F(coord0.x < 2.0 ? 0.0 : -0.5); //!"),
     "macro sum": ("#define F(x) (x * 2.0)\n", "float y = 1.0 / F(-2.0 + 1.0); //!"),
@@ -109,10 +106,7 @@ FOLLOWED: dict[str, tuple[str, str]] = {
         "float g;\nfloat f() {\n    g = exp(coord0.x);\n    return coord0.y;\n}\n",
         "g = 1.0;\n    vec4 y = texture2D(source, vec2(g * f())); //!",
     ),
-    "changed by a call": (
-        "float g;\nfloat f() {\n    g = 0.0;\n    return 1.0;\n}\n",
-        "g = 1.0;\n    g += f(); //!",
-    ),
+    "changed by a call": ("float g;\nfloat f() {\n    g = 0.0;\n    return 1.0;\n}\n", "g = 1.0;\n    g += f(); //!"),
     "turns of some devices": (
         f"#ifdef LATE_FETCH\n#define PAIRS 2000\n#else\n#define PAIRS 1\n#endif\n{TURNS}",
         f"float y = 0.0;\n    for (int i = 0; i < TURNS(PAIRS); i++) {{\n        END_AFTER(PAIRS, i)\n    {MANY_TURNS}",
@@ -249,9 +243,7 @@ REFUSED: dict[str, str] = {
         *(f"for (int i{k} = 0; i{k} < 1000; i{k}++) {{" for k in range(4)), "float y = coord0.x;", *"}}}", "} //!"
     ),
     "nine loops: 16 took llvmpipe more than a minute": _main(
-        "vec4 sum = vec4(0.0);",
-        *["for (int i = 0; i < 4; i++) { sum += coord0; }"] * 9,
-        "sum += coord0; //!",
+        "vec4 sum = vec4(0.0);", *["for (int i = 0; i < 4; i++) { sum += coord0; }"] * 9, "sum += coord0; //!"
     ),
     "nine loops by a function": "vec4 turned(vec4 x) {\nfor (int i = 0; i < 4; i++) { x += coord0; }\nreturn x;\n}\n"
     + _main("vec4 sum = vec4(0.0);", *["sum += turned(sum);"] * 8, "sum += turned(sum); //!"),
@@ -311,10 +303,7 @@ ACCEPTED: dict[str, str] = {
     "#ifdef ROUND_STORES\nfloat g;\nfloat exact_exp(float x) {\n    return f(x);\n}\n"
     "#else\nfloat h;\nfloat exact_exp(float x) {\n    return f(x);\n}\n#endif\n" + _main(),
     "the least": _main(),
-    "eight loops": _main(
-        "vec4 sum = vec4(0.0);",
-        *["for (int i = 0; i < 4; i++) { sum += coord0; }"] * 8,
-    ),
+    "eight loops": _main("vec4 sum = vec4(0.0);", *["for (int i = 0; i < 4; i++) { sum += coord0; }"] * 8),
     "a loop": _main("vec4 sum = vec4(0.0);", "for (int i = 0; i < 4; ++i) {", "    sum += float(i) * coord0;", "}"),
     "a function": "float f(float x) {\n    return x * 0.5;\n}\n" + _main("float y = f(coord0.x) / 3.0;"),
     "a condition": _main("#ifdef ROUND_STORES", "float y = 1.0;", "#else", "float y = 2.0;", "#endif", "y += 1.0;"),

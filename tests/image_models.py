@@ -37,7 +37,7 @@ def halved() -> Bundle:
     return _built(_picture((0.0,), (1.0,)), conv)
 
 
-def written(model: Bundle, folder: Path) -> Path:
+def write_bundle(model: Bundle, folder: Path) -> Path:
     """Write a bundle into a folder and return its path."""
     bundle.write(model, folder / "image.glslnn")
     return folder / "image.glslnn"

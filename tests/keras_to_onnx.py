@@ -207,11 +207,7 @@ class _Writer:
         modes = {"nearest": ("nearest", "asymmetric"), "bilinear": ("linear", "half_pixel")}
         mode, how = modes[layer.interpolation]
         return self.emit(
-            "Resize",
-            [*reads, "", scales],
-            mode=mode,
-            coordinate_transformation_mode=how,
-            nearest_mode="floor",
+            "Resize", [*reads, "", scales], mode=mode, coordinate_transformation_mode=how, nearest_mode="floor"
         )
 
     def _softmax(self, layer: Any, reads: list[str], shapes: list[Any], output_shape: Any) -> str:
@@ -290,6 +286,7 @@ def _first(shape: Any) -> list[int]:
 
 
 def _pads(padding: str, size: Any, window: Any, strides: Any, dilations: Any = (1, 1)) -> list[int]:
+    """Return the pads of a window along both axes, as ONNX orders them."""
     if padding == "valid":
         return [0, 0, 0, 0]
     before, after = [], []

@@ -38,7 +38,7 @@ class NewOperator:
     tolerance: float
 
 
-def written(folder: Path) -> NewOperator:
+def write_by_copy(folder: Path) -> NewOperator:
     """Follow CONTRIBUTING.md in a copy of the project under ``folder``, and write the bundle with the copy."""
     from contributing import followed, run  # reads CONTRIBUTING.md, which is not in the copy
 

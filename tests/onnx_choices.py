@@ -124,7 +124,7 @@ def of_each(file: File, x: str) -> str:
     return file.op("GatherND", [flat, points], (1, 4), batch_dims=1)
 
 
-def written(kind: str, opset: int = 17) -> Build:
+def scatter(kind: str, opset: int = 17) -> Build:
     def build(file: File, x: str) -> str:
         file.opset = opset
         flat = file.reshape(x, (4, 48))
@@ -314,9 +314,9 @@ CASES: dict[str, list[Build]] = {
     "RNN": [sequence("RNN", 1), sequence("RNN", 1, activations=["Relu"])],
     "ReduceProd": [lambda file, x: file.op("ReduceProd", [x], (1, 4, 1, 6), axes=[2])],
     "Round": [function("Round")],
-    "Scatter": [written("Scatter", 9)],
-    "ScatterElements": [written("ScatterElements")],
-    "ScatterND": [written("ScatterND")],
+    "Scatter": [scatter("Scatter", 9)],
+    "ScatterElements": [scatter("ScatterElements")],
+    "ScatterND": [scatter("ScatterND")],
     "Sign": [function("Sign")],
     "Sin": [function("Sin")],
     "Sinh": [within_unit("Sinh", -0.5)],

@@ -370,7 +370,7 @@ def cut(file: File, x: str) -> str:
     return file.slice(x, axis, range(size // 4, size))
 
 
-def joined(file: File, x: str) -> str:
+def concatenation(file: File, x: str) -> str:
     """Add a concatenation of branches."""
     parts = [x, file.conv(x, 3), file.op("Relu", [x], file.shapes[x])]
     _, channels, height, width = file.shapes[x]
@@ -397,13 +397,13 @@ def normalized(file: File, x: str) -> str:
     if kind == "l2":
         length = file.axes("ReduceL2", x, [1], (1, 1, height, width), 18, keepdims=1)
         return file.op("Div", [x, file.clip(length, 1e-12, None)], file.shapes[x])
-    turned = file.transpose(x, (0, 2, 3, 1))
-    shape = file.shapes[turned]
+    channels_last = file.transpose(x, (0, 2, 3, 1))
+    shape = file.shapes[channels_last]
     if kind == "layer":
-        output = file.op("LayerNormalization", [turned, file.random(channels), file.random(channels)], shape)
+        output = file.op("LayerNormalization", [channels_last, file.random(channels), file.random(channels)], shape)
     else:
         reduced = (1, height, width, 1)
-        centred = file.op("Sub", [turned, file.axes("ReduceMean", turned, [-1], reduced, 18)], shape)
+        centred = file.op("Sub", [channels_last, file.axes("ReduceMean", channels_last, [-1], reduced, 18)], shape)
         squares = file.op("Pow", [centred, file.constant(2.0)], shape)
         variance = file.op("Add", [file.axes("ReduceMean", squares, [-1], reduced, 18), file.constant(1e-5)], reduced)
         quotient = file.op("Div", [centred, file.op("Sqrt", [variance], reduced)], shape)
@@ -413,7 +413,7 @@ def normalized(file: File, x: str) -> str:
     return file.transpose(output, (0, 3, 1, 2))
 
 
-def turned(file: File, x: str) -> str:
+def transposition(file: File, x: str) -> str:
     """Add a transposition of rows and columns, or the identity."""
     return file.transpose(x, _pick(file, (0, 1, 3, 2), (0, 1, 2, 3)))
 
@@ -475,7 +475,7 @@ BLOCKS: dict[str, Block] = {
     "does nothing": dropped,
     "function in pieces": in_pieces,
     "gate": gated,
-    "join": joined,
+    "join": concatenation,
     "normalisation": normalized,
     "padding": padded,
     "pixels and channels": shuffled,
@@ -484,7 +484,7 @@ BLOCKS: dict[str, Block] = {
     "residual": residual,
     "resize": resized,
     "transposed convolution": enlarged,
-    "turn": turned,
+    "turn": transposition,
 }
 
 ENDS = ("map", "classes", "rows", "mask", "vector", "several")

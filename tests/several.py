@@ -77,7 +77,7 @@ def alpha() -> Graph:
     return Graph("alpha", body, outputs)
 
 
-def numbers() -> Graph:
+def without_image() -> Graph:
     """Return a network with 8-bit and 16-bit maps and a vector as inputs, without an image; tags, and unnamed rows."""
     rng = np.random.default_rng(22)
     sums = {"unit": np.array([0.25, 0.5, 0.125, 1.0], np.float32), "bias": np.array([0.5, 0, -1, 0.25], np.float32)}
@@ -128,7 +128,7 @@ def _smaller(node: Node, factors: Sequence[float]) -> Node:
 SEVERAL: Mapping[str, Callable[[], Graph]] = {
     "several": several,
     "alpha": alpha,
-    "numbers": numbers,
+    "numbers": without_image,
     "fine": fine,
 }
 PRECISION = {"fine": "16"}

@@ -24,28 +24,23 @@ ATTACKS: dict[str, tuple[str, ...]] = {
             "float y = coord0.x / g(0.1); //! | FETCH",
         ),
         _shader(
-            "float f(float a) {\n    return a / 49.0 * 49.0;\n}\n",
-            "float y = coord0.x / (f(1.0) - 1.0); //! | FETCH",
+            "float f(float a) {\n    return a / 49.0 * 49.0;\n}\n", "float y = coord0.x / (f(1.0) - 1.0); //! | FETCH"
         ),
         _shader("float f(float a) {\n    return 0.1 + a;\n}\n", "float y = coord0.x / (f(0.2) - 0.3); //! | FETCH"),
         _shader("float f(float a) {\n    return fract(a);\n}\n", "float y = coord0.x / f(8388608.5); //! | FETCH"),
         _shader(
-            "float f(float a) {\n    return floor(a);\n}\n",
-            "float y = coord0.x / (f(0.99999999) - 1.0); //! | FETCH",
+            "float f(float a) {\n    return floor(a);\n}\n", "float y = coord0.x / (f(0.99999999) - 1.0); //! | FETCH"
         ),
         _shader(
-            "float f(vec2 a) {\n    return dot(a, a); //!\n}\n",
-            "float y = coord0.x / (f(vec2(1e-18, 1e-18))); | FETCH",
+            "float f(vec2 a) {\n    return dot(a, a); //!\n}\n", "float y = coord0.x / (f(vec2(1e-18, 1e-18))); | FETCH"
         ),
         _shader("float f(float a) {\n    return mix(1e8, -1e8, a);\n}\n", "float y = coord0.x / f(0.5); //! | FETCH"),
         _shader(
-            "float f(float a) {\n    return abs(a - 1.0) + 1e-25;\n}\n",
-            "float y = 1e20 / f(coord0.x); | FETCH //!",
+            "float f(float a) {\n    return abs(a - 1.0) + 1e-25;\n}\n", "float y = 1e20 / f(coord0.x); | FETCH //!"
         ),
         _shader("float f(float a) {\n    return sin(a);\n}\n", "float y = coord0.x / f(0.0); //! | FETCH"),
         _shader(
-            "float f(float a) {\n    return min(a, 1.0) - max(a, 1.0);\n}\n",
-            "float y = coord0.x / f(1.0); //! | FETCH",
+            "float f(float a) {\n    return min(a, 1.0) - max(a, 1.0);\n}\n", "float y = coord0.x / f(1.0); //! | FETCH"
         ),
         _shader("float f(float a) {\n    return step(a, 1.0) - 1.0;\n}\n", "float y = coord0.x / f(0.5); //! | FETCH"),
         _shader(
@@ -100,8 +95,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
             "FETCH //!",
         ),
         _shader(
-            "",
-            "float y = 1.0; | for (int i = 0; i < 300; i++) { | y = max(y, y + y); | } | y = y - y; | FETCH //!",
+            "", "float y = 1.0; | for (int i = 0; i < 300; i++) { | y = max(y, y + y); | } | y = y - y; | FETCH //!"
         ),
         _shader(
             "",
@@ -109,14 +103,12 @@ ATTACKS: dict[str, tuple[str, ...]] = {
             "FETCH //!",
         ),
         _shader(
-            "",
-            "vec2 y = vec2(1.0); | for (int i = 0; i < 300; i++) { | y = y.yx + y; | } | y = y - y.yx; | FETCH //!",
+            "", "vec2 y = vec2(1.0); | for (int i = 0; i < 300; i++) { | y = y.yx + y; | } | y = y - y.yx; | FETCH //!"
         ),
         _shader("", "float y = 1.0; | for (int i = 0; i < 200; i++) { | y = 1.0 / (y - 0.5); | } | FETCH //!"),
         _shader("", "float y = 1.0; | for (int i = 0; i < 200; i++) { | y = y * 0.25; | } | y = 1.0 / y; | FETCH //!"),
         _shader(
-            "",
-            "float y = 1.0; | for (int i = 0; i < 200; i++) { | y -= 0.01; | } | y = coord0.x / y; | FETCH //!",
+            "", "float y = 1.0; | for (int i = 0; i < 200; i++) { | y -= 0.01; | } | y = coord0.x / y; | FETCH //!"
         ),
         _shader(
             "",
@@ -175,8 +167,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
         _shader("#define A vec2(1.0)\n", "float y = A.x; | FETCH //!"),
         _shader("#define f log //!\nfloat g(float x) {\n    return f(x);\n}\n", "float y = g(coord0.x); | FETCH"),
         _shader(
-            "float f(float x) {\n    return x;\n}\n#define f2 f //!\n",
-            "float y = f2(0.0); | y = 1.0 / y; | FETCH",
+            "float f(float x) {\n    return x;\n}\n#define f2 f //!\n", "float y = f2(0.0); | y = 1.0 / y; | FETCH"
         ),
     ),
     "conditions of the preprocessor": (
@@ -241,8 +232,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
             "g = 1.0; | float y = f(coord0.x); | g = 0.0; | y = f(coord0.x); | FETCH",
         ),
         _shader(
-            "float g;\nfloat f(float a) {\n    return a / g;\n}\n",
-            "g = coord0.x; | float y = f(1.0); | FETCH //!",
+            "float g;\nfloat f(float a) {\n    return a / g;\n}\n", "g = coord0.x; | float y = f(1.0); | FETCH //!"
         ),
         _shader(
             "#ifdef LATE_FETCH\nconst float N = 0.0;\n#else\nconst float N = 1.0;\n#endif\nfloat f(float a) {\n"
@@ -266,8 +256,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
         ),
         _shader("", "float y = coord0.x / (float(3 - 2) - 1.0); //! | FETCH"),
         _shader(
-            "",
-            "float y = 0.0; | for (int i = 0; i < 5; i++) { | y = coord0.x / (float(i) - 4.0); | } | FETCH //!",
+            "", "float y = 0.0; | for (int i = 0; i < 5; i++) { | y = coord0.x / (float(i) - 4.0); | } | FETCH //!"
         ),
         _shader("", "float y = coord0.x / (exp(coord0.x) + 1.0); | y = y * exp(coord0.y); | FETCH //!"),
         _shader("", "float y = coord0.x / dot(coord0.xy, coord0.xy); | FETCH //!"),
@@ -299,8 +288,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
         _shader("", "float y = texture2D(source, coord0.xy).x; | y = y / y; | FETCH //!"),
         _shader("", "float y = texture2D(source, coord0.xy).x; | y = 1.0 / (y + 1e-20); | y = y * y; | FETCH //!"),
         _shader(
-            "",
-            "float y = texture2D(source, texture2D(source, coord0.xy).xy / texture2D(source, coord0.xy).zw).x; //!",
+            "", "float y = texture2D(source, texture2D(source, coord0.xy).xy / texture2D(source, coord0.xy).zw).x; //!"
         ),
         _shader("", "float a = fract(coord0.x) + 1e-29; | float y = 1.0 / a * 1e8; | FETCH //!"),
         _shader("", "float a = fract(coord0.x) * 1e-20 + 1e-20; | float b = a * a; | float y = b / b; | FETCH //!"),
@@ -320,8 +308,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
             "float y = coord0.x / f(1.0); //! | FETCH",
         ),
         _shader(
-            "void f() {\n    gl_FragColor = vec4(log(coord0.x));\n}\n",
-            "f(); | vec2 y = gl_FragColor.xy; | FETCH //!",
+            "void f() {\n    gl_FragColor = vec4(log(coord0.x));\n}\n", "f(); | vec2 y = gl_FragColor.xy; | FETCH //!"
         ),
     ),
 }

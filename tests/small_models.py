@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import traceback
 import zlib
@@ -19,6 +18,7 @@ from typing import Any
 
 import needs
 import numpy as np
+from command_line import run_python
 from numpy.typing import NDArray
 from shared_exports import made_once
 
@@ -54,8 +54,7 @@ class Exported:
 def export(folder: Path, names: Sequence[str]) -> None:
     """Export models to a folder, in a separate process, because TensorFlow and Mesa's LLVM cannot share one."""
     needs.installed("keras")
-    command = [sys.executable, __file__, str(folder), *names]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_python(__file__, folder, *names)
     if done.returncode:
         raise RuntimeError(f"Keras' side failed: {done.stderr}")
 
@@ -135,6 +134,7 @@ def main() -> int:
 
 
 def _facts(name: str, folder: Path) -> dict[str, Any]:
+    """Export a network; return the refusal, if any, and its agreement with Keras."""
     import keras
 
     from glsl_infer.errors import InputError

@@ -91,7 +91,7 @@ def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "uniform"
 
 def tiny_manifest() -> dict[str, Any]:
     """Return the bundle's manifest, passes and graph as mutable data (``bundle_data``)."""
-    return bundle_data.whole(tiny_members())
+    return bundle_data.combined_data(tiny_members())
 
 
 @cache

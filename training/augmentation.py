@@ -86,8 +86,8 @@ def packed(draws: Draws) -> dict[str, NDArray[np.generic]]:
     Two arrays transfer faster to a device than seven.
     """
     count = len(draws["index"])
-    numbers = [np.asarray(draws[name], np.float32).reshape(count, -1) for name in FIELDS]
-    return {"index": draws["index"], "numbers": np.concatenate(numbers, axis=1)}
+    columns = [np.asarray(draws[name], np.float32).reshape(count, -1) for name in FIELDS]
+    return {"index": draws["index"], "numbers": np.concatenate(columns, axis=1)}
 
 
 def plain(count: int) -> Draws:
@@ -136,7 +136,7 @@ def _windows(chosen: Augmentation, count: int, strength: float, rng: np.random.G
 
 def _stack(rows: list[list[NDArray[np.float64] | float]], count: int) -> NDArray[np.float64]:
     """Return (count, 3, 3) from a matrix whose entries are scalars or have an element for each image."""
-    stacked = [np.stack([np.broadcast_to(entry, count) for entry in row], -1) for row in rows]
+    stacked = [np.stack([np.broadcast_to(value, count) for value in row], -1) for row in rows]
     return np.asarray(np.stack(stacked, -2), np.float64)
 
 

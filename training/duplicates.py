@@ -28,8 +28,8 @@ def find(splits: Mapping[str, Iterable[tuple[Path, int]]]) -> list[list[Path]]:
     for size, same_size in by_size.items():
         if size and _differ(same_size):
             by_sum: dict[str, list[tuple[Path, str, int]]] = defaultdict(list)
-            for entry in same_size:
-                by_sum[_sha256(entry[0])].append(entry)
+            for image in same_size:
+                by_sum[_sha256(image[0])].append(image)
             groups += [duplicates for digest, duplicates in by_sum.items() if digest and _differ(duplicates)]
     return sorted([path for path, _, _ in duplicates] for duplicates in groups)
 

@@ -41,12 +41,7 @@ STEM_CHANNELS, HEAD_CHANNELS = 32, 1280
 
 
 def efficientnet_lite(
-    variant: int,
-    input_size: int,
-    classes: int,
-    *,
-    conv: Any = keras.layers.Conv2D,
-    momentum: float = 0.99,
+    variant: int, input_size: int, classes: int, *, conv: Any = keras.layers.Conv2D, momentum: float = 0.99
 ) -> keras.Model:
     """Build EfficientNet-Lite ``variant``.
 

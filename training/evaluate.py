@@ -106,7 +106,7 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
             engine: _computed(engine, args.model if engine == "float" else bundle, pictures) for engine in engines
         }
         files = {"model": args.model, **({} if bundle is None else {"bundle": bundle})}
-        numbers = {
+        results = {
             "format": FORMAT,
             **{key: str(path) for key, path in files.items() if path == getattr(args, key)},
             "sha256": {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in files.items()},
@@ -131,8 +131,8 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
             },
         }
     if args.json:
-        write_text(args.json, json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
-    return numbers
+        write_text(args.json, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    return results
 
 
 def report(numbers: dict[str, Any]) -> str:

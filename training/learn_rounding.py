@@ -169,55 +169,50 @@ def teach(
     """
     node = reader.to_graph(model, input_range).inputs[0]
     values = np.stack([picture_values(node, array) for array in pictures]).astype(np.float32)
-    float_network = functional(model)
-    float_outputs = [
-        np.asarray(array, np.float32) for array in _flat(float_network.predict(values, batch_size=batch, verbose=0))
-    ]
     held_out = np.arange(len(values)) % 5 == 4
+    outputs = _predict(functional(model), values, batch)
+    spreads = [max(float(array[~held_out].var()), 1e-12) for array in outputs]
     training_images = [pictures[index] for index in np.flatnonzero(~held_out)]
     step = max(1, len(training_images) // CALIBRATION_IMAGES)
-    rounded_copy = rounded(
-        model, training_images[::step][:CALIBRATION_IMAGES], input_range=input_range, precision=precision
-    )
-    spreads = [max(float(array[~held_out].var()), 1e-12) for array in float_outputs]
+    calibration_images = training_images[::step][:CALIBRATION_IMAGES]
+    rounded_copy = rounded(model, calibration_images, input_range=input_range, precision=precision)
+    network = rounded_copy.network  # shares its weights with the model
 
-    def error(network: keras.Model) -> float:
-        predictions = [
-            np.asarray(array) for array in _flat(network.predict(values[held_out], batch_size=batch, verbose=0))
-        ]
-        shares = [
-            float(((a - b[held_out]) ** 2).mean()) / spread for a, b, spread in zip(predictions, float_outputs, spreads)
-        ]
-        return float(np.sqrt(np.mean(shares)))
+    def error() -> float:
+        predictions = _predict(network, values[held_out], batch)
+        changes = [((prediction - array[held_out]) ** 2).mean() for prediction, array in zip(predictions, outputs)]
+        return float(np.sqrt(np.mean([float(change) / spread for change, spread in zip(changes, spreads)])))
 
-    before = least_error = error(rounded_copy.network)
+    before = least_error = error()
     best = model.get_weights()
     losses = [_relative_error(spread) for spread in spreads]
-    rounded_copy.network.compile(optimizer=keras.optimizers.Adam(rate), loss=losses if len(losses) > 1 else losses[0])
-    targets = [array[~held_out] for array in float_outputs]
+    targets = [array[~held_out] for array in outputs]
+    network.compile(optimizer=keras.optimizers.Adam(rate), loss=_single(losses))
     for _ in range(epochs):
-        rounded_copy.network.fit(
-            values[~held_out],
-            targets if len(targets) > 1 else targets[0],
-            batch_size=batch,
-            verbose=command.verbosity(),
-        )
-        current_error = error(rounded_copy.network)
+        network.fit(values[~held_out], _single(targets), batch_size=batch, verbose=command.verbosity())
+        current_error = error()
         if current_error < least_error:
             least_error, best = current_error, model.get_weights()
     model.set_weights(best)
-    for layer in rounded_copy.network.layers:
+    for layer in network.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
             layer.trainable = True
     return before, least_error, rounded_copy.rounds, rounded_copy.left_out
 
 
+def _predict(network: keras.Model, values: Floats, batch: int) -> list[Floats]:
+    """Return the outputs of a network as a flat list."""
+    outputs = keras.tree.flatten(network.predict(values, batch_size=batch, verbose=0))
+    return [np.asarray(array, np.float32) for array in outputs]
+
+
+def _single(items: list[Any]) -> Any:
+    """Return the only item, or the list of several, as Keras expects them."""
+    return items if len(items) > 1 else items[0]
+
+
 def _relative_error(spread: float) -> Any:
     return lambda target, output: ops.mean(ops.square(output - target)) / spread
-
-
-def _flat(outputs: Any) -> list[Any]:
-    return list(keras.tree.flatten(outputs))
 
 
 if __name__ == "__main__":

@@ -41,16 +41,16 @@ class Log:
         )
         self._writer = _writer(folder)
 
-    def epoch(self, entry: dict[str, float]) -> None:
+    def epoch(self, metrics: dict[str, float]) -> None:
         """Report an entry of the history."""
-        epoch = int(entry["epoch"])
+        epoch = int(metrics["epoch"])
         for key, name in LOGGED.items():
-            if self._writer is not None and key in entry:
-                self._writer.add_scalar(name, entry[key], step=epoch)
-        self._bar.set_postfix_str(f"loss {entry['loss']:.3f}", refresh=False)
+            if self._writer is not None and key in metrics:
+                self._writer.add_scalar(name, metrics[key], step=epoch)
+        self._bar.set_postfix_str(f"loss {metrics['loss']:.3f}", refresh=False)
         self._bar.update()
-        if "val_loss" in entry:
-            tqdm.write(self._line(entry), file=sys.stdout)
+        if "val_loss" in metrics:
+            tqdm.write(self._line(metrics), file=sys.stdout)
             sys.stdout.flush()
 
     def close(self) -> None:
@@ -59,15 +59,15 @@ class Log:
         if self._writer is not None:
             self._writer.close()
 
-    def _line(self, entry: dict[str, float]) -> str:
+    def _line(self, metrics: dict[str, float]) -> str:
         line = (
-            f"epoch {int(entry['epoch']):3d}/{self.epochs}  loss {entry['loss']:.4f}  "
-            f"accuracy {100 * entry['accuracy']:.2f} %  val loss {entry['val_loss']:.4f}  "
-            f"val accuracy {100 * entry['val_accuracy']:.2f} %"
+            f"epoch {int(metrics['epoch']):3d}/{self.epochs}  loss {metrics['loss']:.4f}  "
+            f"accuracy {100 * metrics['accuracy']:.2f} %  val loss {metrics['val_loss']:.4f}  "
+            f"val accuracy {100 * metrics['val_accuracy']:.2f} %"
         )
-        if "val_accuracy_average" in entry:
-            line += f"  averaged {100 * entry['val_accuracy_average']:.2f} %"
-        return f"{line}  {entry['seconds']:.1f} s"
+        if "val_accuracy_average" in metrics:
+            line += f"  averaged {100 * metrics['val_accuracy_average']:.2f} %"
+        return f"{line}  {metrics['seconds']:.1f} s"
 
 
 class StepBar(keras.callbacks.Callback):  # type: ignore[misc]

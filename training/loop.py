@@ -178,7 +178,7 @@ class Loop:
             )
         weights = _values(trainee.network.trainable_variables)
         self._average.update(weights, steps)
-        entry = {
+        record = {
             "epoch": epoch + 1,
             "loss": float(logs["loss"]),
             "accuracy": float(logs["accuracy"]),
@@ -190,12 +190,12 @@ class Loop:
             started = time.perf_counter()
             score = self._judge(weights)
             self._best.add(Checkpoint(score.rank, epoch + 1, weights))
-            entry |= {"val_loss": score.loss, "val_accuracy": score.accuracy}
+            record |= {"val_loss": score.loss, "val_accuracy": score.accuracy}
             if self._average.weights:
                 averaged = self._judge(self._average.weights)
-                entry |= {"val_loss_average": averaged.loss, "val_accuracy_average": averaged.accuracy}
-            entry["seconds_val"] = round(time.perf_counter() - started, 2)
-            self.history.append(entry)
+                record |= {"val_loss_average": averaged.loss, "val_accuracy_average": averaged.accuracy}
+            record["seconds_val"] = round(time.perf_counter() - started, 2)
+            self.history.append(record)
             self.folder.keep(
                 State(
                     epoch + 1,
@@ -208,8 +208,8 @@ class Loop:
                 self.history,
             )
         else:
-            self.history.append(entry)
-        self.report(entry)
+            self.history.append(record)
+        self.report(record)
 
     def _judge(self, weights: Weights) -> Score:
         """Score weights, and keep them as the model if they are the best so far."""

@@ -219,11 +219,7 @@ class Recipe(Settings):
         Raises:
             InputError: a value is not allowed.
         """
-        recipe = replace(
-            self,
-            batch=self.batch if batch is None else batch,
-            seed=self.seed if seed is None else seed,
-        )
+        recipe = replace(self, batch=self.batch if batch is None else batch, seed=self.seed if seed is None else seed)
         return recipe if epochs is None else recipe._with_epochs(epochs)
 
     def _with_epochs(self, epochs: int) -> Recipe:

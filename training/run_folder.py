@@ -146,8 +146,8 @@ class RunFolder:
             return [arrays[f"{name}-{index}"] for index in range(sum(key.startswith(f"{name}-") for key in arrays))]
 
         best = [
-            Checkpoint(tuple(entry["rank"]), entry["epoch"], values(f"best{rank}"))
-            for rank, entry in enumerate(about["best"])
+            Checkpoint(tuple(weights["rank"]), weights["epoch"], values(f"best{rank}"))
+            for rank, weights in enumerate(about["best"])
         ]
         top = None if about["top"] is None else tuple(about["top"])
         return State(about["epoch"], values("weights"), values("optimizer"), values("average"), best, top)

@@ -123,8 +123,8 @@ def train(args: argparse.Namespace) -> None:
     write_text(args.out / "scores.json", json.dumps(scores, indent=1) + "\n")
     with replacing(args.out / "model.keras") as temporary:
         final_network.save(temporary)
-    for split, entry in scores.items():
-        for name, (rgb, luma) in entry.items():
+    for split, score in scores.items():
+        for name, (rgb, luma) in score.items():
             print(f"{split:4s}  {name:8s}  RGB {rgb:.2f} dB  luma {luma:.2f} dB")
     print(f"{time.perf_counter() - started:.0f} s -> {args.out / 'model.keras'}")
 
@@ -137,10 +137,7 @@ def measure(
     scores: dict[str, list[tuple[float, float]]] = {}
     for shape in shapes:
         height, width = shape[0] // 2, shape[1] // 2
-        networks = {
-            "network": network((height, width)),
-            "8 bits": network((height, width), rounding(ranges)),
-        }
+        networks = {"network": network((height, width)), "8 bits": network((height, width), rounding(ranges))}
         for model in networks.values():
             model.set_weights(weights)
         for picture in (picture for picture in pictures if picture.shape == shape):
@@ -180,8 +177,7 @@ def _bytes(values: NDArray[np.float32]) -> crops.Picture:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog="super_resolution.py",
-        description="Train a small network that doubles the width and height of an image.",
+        prog="super_resolution.py", description="Train a small network that doubles the width and height of an image."
     )
     parser.examples = (
         "python training/super_resolution.py --data data/grocery --out runs/sr",

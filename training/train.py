@@ -124,11 +124,11 @@ def _config(args: argparse.Namespace) -> dict[str, str]:
 
 def _best(history: Sequence[Mapping[str, float]]) -> str:
     """Return a description of the weights with the best validation accuracy; the lower loss decides a tie."""
-    score, entry, key = max(
-        ((kind, entry, key) for entry in history for kind, key in KINDS.items() if key in entry),
+    score, record, key = max(
+        ((kind, record, key) for record in history for kind, key in KINDS.items() if key in record),
         key=lambda best: (best[1][best[2]], -best[1][best[2].replace("accuracy", "loss")]),
     )
-    return f"{score}, epoch {entry['epoch']}, val accuracy {100 * entry[key]:.2f} %"
+    return f"{score}, epoch {record['epoch']}, val accuracy {100 * record[key]:.2f} %"
 
 
 def _read(dataset: data.Dataset, args: argparse.Namespace, recipe: Recipe) -> Pictures:

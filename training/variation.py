@@ -93,12 +93,12 @@ def _blurred(pictures: Any, weight: Any) -> Any:
     return pictures + weight * (soft - pictures)
 
 
-def _fields(numbers: Any) -> dict[str, Any]:
+def _fields(columns: Any) -> dict[str, Any]:
     """Unpack (batch, 32) to the parameters by name."""
     fields, position = {}, 0
     for name, shape in FIELDS.items():
         length = math.prod(shape)
-        fields[name] = ops.reshape(numbers[:, position : position + length], (-1, *shape))
+        fields[name] = ops.reshape(columns[:, position : position + length], (-1, *shape))
         position += length
     return fields
 

@@ -111,9 +111,9 @@ if (options.library || options.types) {
   execFileSync(process.execPath, [compiler, "-p", join(web, "tsconfig.types.json"), "--outDir", join(dist, "types")], { stdio: "inherit" });
 }
 
-const made = join(dist, "glsl-infer.js");
-const size = statSync(made).size;
-console.log(`${made}: ${size} bytes, ${gzipSync(readFileSync(made)).length} compressed`);
+const libraryFile = join(dist, "glsl-infer.js");
+const size = statSync(libraryFile).size;
+console.log(`${libraryFile}: ${size} bytes, ${gzipSync(readFileSync(libraryFile)).length} compressed`);
 if (size > LIMIT) throw new Error(`the library has more than ${LIMIT} bytes`);
 
 /** Copy the page's sample images from other folders of the project. */
@@ -138,7 +138,7 @@ async function buildServiceWorker() {
   const hash = createHash("sha256");
   for (const name of files) hash.update(name).update(readFileSync(join(dist, name)));
   const isFirst = (name) => !name.startsWith("tfjs") && statSync(join(dist, name)).size <= KEPT_AT_ONCE;
-  const made = {
+  const cachedFiles = {
     version: hash.digest("hex").slice(0, 16),
     first: files.filter(isFirst),
     later: files.filter((name) => !isFirst(name)),
@@ -148,7 +148,7 @@ async function buildServiceWorker() {
     bundle: false,
     format: "iife",
     sourcemap: false,
-    define: { GLSL_INFER_BUILD: JSON.stringify(made) },
+    define: { GLSL_INFER_BUILD: JSON.stringify(cachedFiles) },
     entryPoints: [join(web, "page/serviceWorker.js")],
     outfile: join(dist, "sw.js"),
   });

@@ -6,7 +6,6 @@ docs/reference/bundle-format.md specifies it. GLSL is the only code in a bundle.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
@@ -20,6 +19,7 @@ from glsl_infer.bundle.rules import named, one_line
 from glsl_infer.errors import BundleError, InputError, ModelError
 from glsl_infer.program.layout import Value
 from glsl_infer.program.texels import shape_of
+from glsl_infer.support.records import dataclass
 
 # Imports for graph.json and bundles of parts are made when these are read, to keep other starts fast.
 if TYPE_CHECKING:
@@ -43,8 +43,18 @@ class Bundle:
     manifest: Manifest
     members: Mapping[str, bytes]
     path: Path | None = None
-    digest: str | None = field(default=None, compare=False)
+    digest: str | None = None
     nested: tuple[Union[Bundle, CpuPart], ...] = ()
+
+    def _compared(self) -> tuple[object, ...]:
+        """Return everything but the digest."""
+        return self.manifest, self.members, self.path, self.nested
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared() == other._compared() if isinstance(other, Bundle) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._compared())
 
     @property
     def parts(self) -> tuple[Union[Bundle, CpuPart], ...]:
@@ -161,6 +171,8 @@ class Bundle:
         return {layer.name: layer.output for layer in self.network.layers}
 
     def _node(self, layer: Layer) -> Node:
+        from dataclasses import replace
+
         from glsl_infer.graph import Node
 
         node = Node(layer.name, layer.op, layer.inputs, layer.attrs)

@@ -80,6 +80,11 @@ def unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]
 
 
 def _unpacked(file: BinaryIO, entries: Sequence[Entry], suffix: str) -> tuple[Any, str, dict[str, bytes]]:
+    """Return the manifest's data, its digest, and all other members of a zip file.
+
+    Raises:
+        BundleError: it is not a bundle of a known version, or a member is damaged.
+    """
     manifest = next((entry for entry in entries if entry.name == MANIFEST), None)
     if manifest is None and suffix == ".keras":
         raise BundleError(_KERAS)

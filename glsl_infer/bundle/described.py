@@ -145,6 +145,7 @@ class Described:
         return _integer(*kind["integer"]) if "integer" in kind else _number_between(*kind["number"])
 
     def _object(self, name: str) -> Read:
+        """Return the reader of an object by its name in the description."""
         keys = list(self._objects[name])
         entries = []
         for key, kind in self._objects[name].items():
@@ -180,6 +181,14 @@ Entry = tuple[str, Read, int, tuple[str, ...], Any]
 
 
 def _object(entries: list[Entry], sections: tuple[str, ...], make: Callable[..., Any]) -> Read:
+    """Return the reader of an object with fixed keys.
+
+    Args:
+        entries: its keys, in the order of the arguments of ``make``.
+        sections: keys whose name is the rule of an error within them.
+        make: constructor of the result.
+    """
+
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             raise FieldError("is not an object")
@@ -215,6 +224,7 @@ def _surplus(value: Mapping[str, Any], entries: list[Entry], fields: list[Any]) 
 
 
 def _list(reader: Read, kind: Mapping[str, Any]) -> Read:
+    """Return the reader of a list of items, with limits and options as in its description."""
     least, cap, unique = kind.get("least", 0), kind.get("cap"), kind.get("unique")
     most, or_one = kind.get("most", cap), kind.get("or_one", False)
 
@@ -251,6 +261,8 @@ def _tuple(readers: list[Read]) -> Read:
 
 
 def _map(reader: Read) -> Read:
+    """Return the reader of an object with arbitrary keys and values of one type."""
+
     def read(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise FieldError("is not an object")

@@ -29,11 +29,11 @@ SMALLER = "give the network fewer channels or a smaller image (a convolution ove
 """Advice for models beyond the limits of readers."""
 
 HasPassed = Callable[[str], bool]
-"""Function that returns whether the shaders of the bundle (or part) with a digest have passed before."""
+"""Function that returns whether the bundle (or part) with a digest has passed ``check_content`` before."""
 
 
 def has_never_passed(digest: str) -> bool:
-    """Return False, so that the shaders of any bundle are parsed."""
+    """Return False, so that the content of any bundle is checked."""
     return False
 
 
@@ -95,7 +95,7 @@ def read(path: str | Path, has_passed: HasPassed = has_never_passed) -> Bundle:
 
     Args:
         path: the file.
-        has_passed: if it returns True for a digest, the source of the shaders is not parsed.
+        has_passed: if it returns True for a digest, the content is read, but not checked again.
 
     Raises:
         BundleError: the file is missing, truncated, foreign, damaged or of a newer version.
@@ -108,6 +108,11 @@ def read(path: str | Path, has_passed: HasPassed = has_never_passed) -> Bundle:
 
 
 def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes], has_passed: HasPassed) -> Bundle:
+    """Return the bundle of a manifest and its members after all checks.
+
+    Raises:
+        BundleError: the members do not fit the manifest.
+    """
     if data["profile"] == CPU_PROFILE:
         from glsl_infer.bundle import parts
 
@@ -132,17 +137,33 @@ def _verified_gpu(data: Any, digest: str, members: Mapping[str, bytes], has_pass
     listed = data.get("members")
     if isinstance(listed, dict) and isinstance(listed.get(PASSES), str):
         check_hash(PASSES, listed[PASSES], members)  # before its bytes are read as passes
-    manifest = manifest_json.from_json(data, members[PASSES])
+    passed = has_passed(digest)
+    manifest = manifest_json.from_json(data, members[PASSES], delay_probe=passed)
     check_hashes(manifest.members, members)
+    if not passed:
+        check_content(manifest, members)
+    return manifest
+
+
+def check_content(manifest: Manifest, members: Mapping[str, bytes]) -> None:
+    """Refuse a part for the GPU whose contents contradict one another, or whose shaders can harm a driver.
+
+    The result depends on nothing but the arguments.
+
+    Args:
+        manifest: the result of ``manifest_json.from_json``.
+        members: bytes of every member.
+
+    Raises:
+        BundleError: names the first fault.
+    """
     check(manifest, {name: len(member) for name, member in members.items()})
     with rule("vertex shaders"):
         program_check.check_vertex_shaders(manifest.programs, members)
-    if not has_passed(digest):
-        shaders = program_check.check_fragment_shaders(manifest.programs, members)
-        program_check.check_values(manifest, members, shaders)
+    shaders = program_check.check_fragment_shaders(manifest.programs, members)
+    program_check.check_values(manifest, members, shaders)
     with rule("probe"):
         probe.check(manifest.probe, members[manifest.probe.member])
-    return manifest
 
 
 def _check_labels(bundle: Bundle) -> None:

@@ -6,7 +6,8 @@ checks its consistency.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from glsl_infer.bundle.format_constants import FORMAT, INPUT_KINDS, PROBE_FORMULA, PROFILE, VERSION
 from glsl_infer.errors import InputError
@@ -37,6 +38,7 @@ __all__ = [
     "STRETCH",
     "VALUES",
     "VERSION",
+    "DelayedProbe",
     "Input",
     "Limits",
     "Manifest",
@@ -169,6 +171,35 @@ class Probe:
     member: str
     layers: tuple[ProbeLayer, ...]
     outputs: tuple[ProbeOutput, ...]
+
+
+class DelayedProbe(Probe):
+    """A probe that is read at its first use, because only self-checks need it.
+
+    Args:
+        read: returns the probe.
+    """
+
+    def __init__(self, read: Callable[[], Probe]) -> None:
+        vars(self)["read"] = read
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in Probe.__match_args__:
+            raise AttributeError(name)
+        read = vars(self).get("read")
+        if read is not None:
+            vars(self).update(vars(read()))
+            vars(self).pop("read", None)
+            object.__setattr__(self, "__class__", Probe)
+        return vars(self)[name]
+
+    def __eq__(self, other: object) -> bool:
+        _ = self.layers
+        return self == other  # with the method of Probe
+
+    def __hash__(self) -> int:
+        _ = self.layers
+        return hash(self)
 
 
 @dataclass(frozen=True)

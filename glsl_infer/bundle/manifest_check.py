@@ -150,6 +150,7 @@ def _check_pass(
     programs: Mapping[str, ShaderProgram],
     sizes: Mapping[str, int],
 ) -> None:
+    """Refuse a pass whose names, textures, quads or uniforms do not fit its program and its target."""
     if entry.program not in programs:
         raise BundleError(f"{where}: no program is called '{entry.program}'")
     unknown = [name for name in (*entry.textures, entry.target) if name not in textures]
@@ -174,6 +175,7 @@ def _check_pass(
 
 
 def _check_uniforms(entry: Pass, where: str, program: ShaderProgram, sizes: Mapping[str, int]) -> None:
+    """Refuse uniforms that a program does not have, of another length, or beyond the end of their member."""
     if set(entry.uniforms) != set(program.uniforms):
         raise BundleError(f"{where}: its uniforms are not those of program '{program.name}'", "uniforms")
     for name, value in entry.uniforms.items():

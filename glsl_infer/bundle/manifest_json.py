@@ -16,6 +16,7 @@ from glsl_infer.bundle.manifest import (
     IMAGE,
     MASK,
     PICTURE,
+    DelayedProbe,
     Input,
     Limits,
     Manifest,
@@ -101,19 +102,20 @@ def pass_table(manifest: Manifest) -> bytes:
     return pack(manifest.passes, Names(manifest.layers, manifest.programs, manifest.textures, manifest.floats))
 
 
-def from_json(data: Any, table: bytes) -> Manifest:
+def from_json(data: Any, table: bytes, *, delay_probe: bool = False) -> Manifest:
     """Read a manifest from JSON data, strictly.
 
     Args:
         data: the content of manifest.json.
         table: the bytes of passes.bin.
+        delay_probe: read the probe at its first use, for a bundle that has passed all checks before.
 
     Raises:
         BundleError: anything missing, unknown, of the wrong type, out of range, or of another version.
     """
     check_version(data)
     with rule("keys"):
-        read = READERS.read("manifest", data)
+        read = (WITHOUT_PROBE if delay_probe else READERS).read("manifest", data)
     name, inputs, limits, textures, programs, layers, floats, (count, quads), outputs, probe, members = read[3:]
     with rule("passes.bin"):
         passes = unpack(table, count, quads, Names(layers, programs, textures, floats))
@@ -260,3 +262,10 @@ MAKE: Mapping[str, Any] = {
 
 CUSTOM_READERS: Mapping[str, Any] = {"view": _view, "attribute": _attribute}
 READERS = Described(MAKE, CUSTOM_READERS)
+
+
+def _delayed_probe(data: Any) -> Probe:
+    return DelayedProbe(lambda: READERS.read("probe", data, "manifest.probe"))
+
+
+WITHOUT_PROBE = Described(MAKE, {**CUSTOM_READERS, "object probe": _delayed_probe})

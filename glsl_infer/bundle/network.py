@@ -146,6 +146,7 @@ def check(network: Network, manifest: Manifest, sizes: Mapping[str, int]) -> Non
 
 
 def _check_layers(network: Network, manifest: Manifest, sizes: Mapping[str, int]) -> None:
+    """Refuse layers with unknown inputs, members or operators, or with an output that nothing draws."""
     textures = {texture.name: texture for texture in manifest.textures}
     written = {entry.target for entry in manifest.passes}
     before: set[str] = set()
@@ -202,6 +203,7 @@ def _check_operator(layer: Layer, size: int) -> None:
 
 
 def _check_inputs_and_outputs(network: Network, manifest: Manifest) -> None:
+    """Refuse inputs, outputs or probed layers that differ from those of the manifest."""
     values = {layer.name: layer.output for layer in network.layers}
     of_graph = {layer.name: layer.output for layer in network.layers if operator(layer.op).is_input}
     of_manifest = {entry.name: entry.value for entry in manifest.inputs}

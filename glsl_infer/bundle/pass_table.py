@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle.format_constants import GLSL_LIMITS, MAX_PASSES, MAX_QUADS, MAX_TABLE_BYTES, RANGES
 from glsl_infer.errors import BundleError
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
-from glsl_infer.support.records import dataclass
+from glsl_infer.support.records import dataclass, replace
 
 MEMBER = "passes.bin"
 MAX_SIDE = RANGES["side"][1]
@@ -105,9 +104,14 @@ class _Bytes:
 
     def floats(self, count: int, most: int) -> tuple[float, ...]:
         numbers: tuple[float, ...] = struct.unpack(f"<{count}f", self.take(4 * count))  # too few to need an array
-        if not all(abs(number) <= most for number in numbers):  # also refuses NaN
-            raise BundleError(f"{self.where}: a number that is not finite, or too large")
+        for number in numbers:
+            if not abs(number) <= most:  # also refuses NaN
+                raise _not_finite(self.where)
         return numbers
+
+
+def _not_finite(where: str) -> BundleError:
+    return BundleError(f"{where}: a number that is not finite, or too large")
 
 
 def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...]:
@@ -127,46 +131,37 @@ def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...
     if len(data) > MAX_TABLE_BYTES:
         raise BundleError(f"{MEMBER} has {len(data)} bytes; a model has at most {MAX_TABLE_BYTES}")
     source = _Bytes(data)
-    left = quads
+    quads_left = quads
     passes: list[Pass] = []
     for index in range(count):
         source.where = f"pass {index}"
-        entry = _unpack_pass(source, names, left)
-        left -= len(entry.quads)
+        entry = _unpack_pass(source, names, quads_left)
+        quads_left -= len(entry.quads)
         passes.append(entry)
-    if left:
-        raise BundleError(f"{MEMBER}: {quads - left} quads in {count} passes, but {quads} in the manifest")
+    if quads_left:
+        raise BundleError(f"{MEMBER}: {quads - quads_left} quads in {count} passes, but {quads} in the manifest")
     if source.at != len(data):
         raise BundleError(f"{MEMBER}: {len(data) - source.at} bytes are left over after pass {count - 1}")
     return tuple(passes)
 
 
-def _unpack_pass(source: _Bytes, names: Names, left: int) -> Pass:
+def _unpack_pass(source: _Bytes, names: Names, quads_left: int) -> Pass:
+    """Read a pass; ``quads_left`` is the number of quads in the manifest that earlier passes do not have.
+
+    Raises:
+        BundleError: an index or a number is out of range.
+    """
     where = source.where
     layer, program_index, target, clear, texture_count = _HEAD.unpack(source.take(_HEAD.size))
     texture_indices = struct.unpack(f"<{texture_count}H", source.take(2 * texture_count))
-    source_count = source.integer(1)
-    least, most = RANGES["sources"]
-    if not least <= source_count <= most:
-        raise BundleError(f"{where}: {source_count} sources; {least} to {most} are possible")
-    sources = []
-    for _ in range(source_count):
-        unit = source.integer(1)
-        stride_x, stride_y = source.floats(2, MAX_SIDE)
-        if unit > RANGES["unit"][1]:
-            raise BundleError(f"{where}: texture unit {unit}; 0 to {RANGES['unit'][1]} are possible")
-        sources.append(Source(unit, stride_x, stride_y))
+    sources = _unpack_sources(source)
     quad_count = source.integer(4)
-    if not 1 <= quad_count <= left:
-        raise BundleError(f"{where}: {quad_count} quads, where the manifest leaves {left}")
-    indices = (
-        ("layer", layer, len(names.layers)),
-        ("program", program_index, len(names.programs)),
-        *(("texture", number, len(names.textures)) for number in (target, *texture_indices)),
-    )
-    for subject, number, limit in indices:
-        if number >= limit:
-            raise BundleError(f"{where}: {subject} {number} of {limit}")
+    if not 1 <= quad_count <= quads_left:
+        raise BundleError(f"{where}: {quad_count} quads, where the manifest leaves {quads_left}")
+    _require_index(where, "layer", layer, names.layers)
+    _require_index(where, "program", program_index, names.programs)
+    for texture_index in (target, *texture_indices):
+        _require_index(where, "texture", texture_index, names.textures)
     if clear > 1:
         raise BundleError(f"{where}: 'clear' is {clear}, not 0 or 1")
     program = names.programs[program_index]
@@ -175,26 +170,47 @@ def _unpack_pass(source: _Bytes, names: Names, left: int) -> Pass:
         program.name,
         names.textures[target].name,
         bool(clear),
-        tuple(names.textures[number].name for number in texture_indices),
-        tuple(sources),
-        _unpack_quads(source, quad_count, source_count),
+        tuple(names.textures[texture_index].name for texture_index in texture_indices),
+        sources,
+        _unpack_quads(source, quad_count, len(sources)),
         {name: _unpack_uniform(source, length, names.floats) for name, length in program.uniforms.items()},
     )
+
+
+def _require_index(where: str, subject: str, index: int, targets: Sequence[object]) -> None:
+    """Refuse an index beyond its targets."""
+    if index >= len(targets):
+        raise BundleError(f"{where}: {subject} {index} of {len(targets)}")
+
+
+def _unpack_sources(source: _Bytes) -> tuple[Source, ...]:
+    """Read the sources of a pass.
+
+    Raises:
+        BundleError: their number, a texture unit or a stride is out of range.
+    """
+    count = source.integer(1)
+    least, most = RANGES["sources"]
+    if not least <= count <= most:
+        raise BundleError(f"{source.where}: {count} sources; {least} to {most} are possible")
+    sources = []
+    for unit, stride_x, stride_y in _SOURCE.iter_unpack(source.take(_SOURCE.size * count)):
+        if not (abs(stride_x) <= MAX_SIDE and abs(stride_y) <= MAX_SIDE):
+            raise _not_finite(source.where)
+        if unit > RANGES["unit"][1]:
+            raise BundleError(f"{source.where}: texture unit {unit}; 0 to {RANGES['unit'][1]} are possible")
+        sources.append(Source(unit, stride_x, stride_y))
+    return tuple(sources)
 
 
 def _unpack_quads(source: _Bytes, count: int, sources: int) -> tuple[Quad, ...]:
     length = 4 + 2 * sources
     numbers = struct.unpack(f"<{length * count}h", source.take(2 * length * count))
-    quads = []
-    least = 0
-    for at in range(0, len(numbers), length):
-        x, y, width, height = numbers[at : at + 4]
-        least = min(least, x, y, width, height)
-        end = at + length
-        quads.append(Quad(x, y, width, height, tuple(zip(numbers[at + 4 : end : 2], numbers[at + 5 : end : 2]))))
+    least = min([min(numbers[column::length]) for column in range(4)])
     if least < 0 or min(numbers) < -MAX_SIDE or max(numbers) > MAX_SIDE:
         raise BundleError(f"{source.where}: a quad beyond {MAX_SIDE} texels")
-    return tuple(quads)
+    origins = zip(*[zip(numbers[at::length], numbers[at + 1 :: length]) for at in range(4, length, 2)])
+    return tuple(map(Quad, numbers[::length], numbers[1::length], numbers[2::length], numbers[3::length], origins))
 
 
 def _unpack_uniform(source: _Bytes, length: int, floats: Sequence[str]) -> UniformValue:

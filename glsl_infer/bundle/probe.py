@@ -44,8 +44,8 @@ def picture(height: int, width: int | None = None, channels: int = 3, index: int
     Without a ``width`` the picture is square.
     """
     y, x = np.arange(height)[:, None], np.arange(width or height)
-    places = ((3 * x * x + 5 * y * y + 7 * x * y) // 8).astype(np.uint8)  # uint8 arithmetic is modulo 256
-    values: NDArray[np.uint8] = places[..., None] + (89 * np.arange(channels) + 37 * index).astype(np.uint8)
+    pattern = ((3 * x * x + 5 * y * y + 7 * x * y) // 8).astype(np.uint8)  # uint8 arithmetic is modulo 256
+    values: NDArray[np.uint8] = pattern[..., None] + (89 * np.arange(channels) + 37 * index).astype(np.uint8)
     return values
 
 
@@ -88,26 +88,38 @@ def compare(
         outputs: the name of every layer in the probe's order, and its textures by name, uint8 (height, width, 4).
     """
     records = np.frombuffer(member, RECORD)
-    allowed = {layer.layer: layer for layer in probe.layers}
+    layer_by_name = {layer.layer: layer for layer in probe.layers}
     for name, textures in outputs:
-        layer = allowed[name]
-        value = layer.value
+        layer = layer_by_name[name]
         expected = records[layer.offset : layer.offset + layer.count]
-        places = [value.texture] if isinstance(value, FixedPoint) else [view.texture for view in value.views]
-        drawn = np.array(
-            [textures[places[k % len(places)]][record["y"], record["x"]] for k, record in enumerate(expected)], np.uint8
-        )
-        if isinstance(value, FeatureMap):
-            difference = drawn.astype(np.int64) - expected["value"]
-        else:
-            shape = (layer.count, 2, 2)
-            difference = quantize.join_fixed16(drawn.reshape(shape)) - quantize.join_fixed16(
-                expected["value"].reshape(shape)
-            )
-        if isinstance(value, FixedPoint):
-            pair = expected["y" if value.columns else "x"].astype(np.int64)
-            difference = difference[2 * pair[:, None] + np.arange(2) < value.length]  # without the pad of odd lengths
-        yield LayerError(name, float(np.abs(difference).max()), float(np.abs(difference).mean()), layer)
+        difference = np.abs(_difference(layer, expected, textures))
+        yield LayerError(name, float(difference.max()), float(difference.mean()), layer)
+
+
+def _difference(
+    layer: ProbeLayer, expected: NDArray[np.void], textures: Mapping[str, NDArray[np.uint8]]
+) -> NDArray[np.integer[Any]]:
+    """Return the differences of a layer's texels from their records, in stored integers.
+
+    Args:
+        layer: the layer.
+        expected: its records.
+        textures: its textures by name, uint8 (height, width, 4).
+    """
+    value = layer.value
+    names = [value.texture] if isinstance(value, FixedPoint) else [view.texture for view in value.views]
+    texels = [textures[names[k % len(names)]][record["y"], record["x"]] for k, record in enumerate(expected)]
+    drawn = np.array(texels, np.uint8)
+    difference: NDArray[np.integer[Any]]
+    if isinstance(value, FeatureMap):
+        difference = drawn.astype(np.int64) - expected["value"]
+        return difference
+    shape = (layer.count, 2, 2)
+    difference = quantize.join_fixed16(drawn.reshape(shape)) - quantize.join_fixed16(expected["value"].reshape(shape))
+    if isinstance(value, FixedPoint):  # without the pad of odd lengths
+        pair = expected["y" if value.columns else "x"].astype(np.int64)
+        difference = difference[2 * pair[:, None] + np.arange(2) < value.length]
+    return difference
 
 
 def check(probe: Probe, member: bytes) -> None:
@@ -120,10 +132,10 @@ def check(probe: Probe, member: bytes) -> None:
         raise BundleError(f"probe: member '{probe.member}' is not a sequence of {RECORD.itemsize}-byte records")
     records = np.frombuffer(member, RECORD)
     for layer in probe.layers:
-        value, entries = layer.value, records[layer.offset : layer.offset + layer.count]
-        x, y = entries["x"].astype(np.int64), entries["y"].astype(np.int64)
+        value, layer_records = layer.value, records[layer.offset : layer.offset + layer.count]
+        x, y = layer_records["x"].astype(np.int64), layer_records["y"].astype(np.int64)
         if isinstance(value, FixedPoint):
-            left = top = np.zeros(len(entries), np.int64)
+            left = top = np.zeros(len(layer_records), np.int64)
             width, height = value.size
         else:
             views = [value.views[k % len(value.views)] for k in range(layer.count)]

@@ -55,36 +55,46 @@ def check_fragment_shaders(programs: Iterable[ShaderProgram], members: Mapping[s
     """
     from glsl_infer.bundle.shader_check import parse  # imported late: later starts of a bundle do not check it again
 
+    _check_prelude(members)
     shaders: dict[str, Shader] = {}
-    written = read = 0
-    with rule("shaders"):
-        prelude = (line.split("//", 1)[0].rstrip(" ") for line in members[PRELUDE].decode("latin-1").split("\n"))
-        if [line for line in prelude if line] != list(GLSL_PRELUDE):
-            raise BundleError(f"'{PRELUDE}' is not the prelude of this format; export the model again")
+    tokens = operations = 0
     for program in programs:
         if program.fragment not in shaders:
             with rule("shaders"):
                 shaders[program.fragment] = parse(program.fragment, members[program.fragment].decode("latin-1"))
-                read += shaders[program.fragment].read
-                if read > GLSL_LIMITS["all_read"]:
+                tokens += shaders[program.fragment].read
+                if tokens > GLSL_LIMITS["all_read"]:
                     raise BundleError(f"the shaders have more than {GLSL_LIMITS['all_read']} tokens together")
         shader = shaders[program.fragment]
-        written += shader.written
-        if written > GLSL_LIMITS["all_written"]:
+        operations += shader.written
+        if operations > GLSL_LIMITS["all_written"]:
             raise BundleError(
                 f"the programs have more than {GLSL_LIMITS['all_written']} operations together", "shaders"
             )
-        with rule("uniforms"):
-            samplers = {name for name, kind in shader.uniforms.items() if kind == "sampler2D"}
-            _compare(program.name, "sampler", set(program.samplers), samplers)
-            _compare(program.name, "uniform", set(program.uniforms), set(shader.uniforms) - samplers)
-            for name, count in program.uniforms.items():
-                if count != shader.sizes[name]:
-                    raise BundleError(
-                        f"program '{program.name}': passes set {count} numbers of the uniform '{name}', which has "
-                        f"{shader.sizes[name]}"
-                    )
+        _check_uniforms(program, shader)
     return shaders
+
+
+def _check_prelude(members: Mapping[str, bytes]) -> None:
+    """Refuse a prelude that differs from the format's in more than comments and empty lines."""
+    with rule("shaders"):
+        lines = (line.split("//", 1)[0].rstrip(" ") for line in members[PRELUDE].decode("latin-1").split("\n"))
+        if [line for line in lines if line] != list(GLSL_PRELUDE):
+            raise BundleError(f"'{PRELUDE}' is not the prelude of this format; export the model again")
+
+
+def _check_uniforms(program: ShaderProgram, shader: Shader) -> None:
+    """Refuse a program whose passes set other samplers or uniforms than its shader declares."""
+    with rule("uniforms"):
+        samplers = {name for name, kind in shader.uniforms.items() if kind == "sampler2D"}
+        _compare(program.name, "sampler", set(program.samplers), samplers)
+        _compare(program.name, "uniform", set(program.uniforms), set(shader.uniforms) - samplers)
+        for name, count in program.uniforms.items():
+            if count != shader.sizes[name]:
+                raise BundleError(
+                    f"program '{program.name}': passes set {count} numbers of the uniform '{name}', which has "
+                    f"{shader.sizes[name]}"
+                )
 
 
 def check_values(manifest: Manifest, members: Mapping[str, bytes], shaders: Mapping[str, Shader]) -> None:
@@ -104,10 +114,10 @@ def check_values(manifest: Manifest, members: Mapping[str, bytes], shaders: Mapp
         for name, numbers in floats.items():
             if not (np.abs(numbers) <= most).all():
                 raise BundleError(f"member '{name}' has a number that is not finite, or beyond {most}")
-        drawn = {program.name: shaders[program.fragment] for program in manifest.programs}
+        shader_of = {program.name: shaders[program.fragment] for program in manifest.programs}
         widths = {texture.name: texture.width for texture in manifest.textures}
         for index, entry in enumerate(manifest.passes):
-            shader = drawn[entry.program]
+            shader = shader_of[entry.program]
             if shader.needs_coordinates_inside and _rightmost(entry, widths) > 2.0:
                 raise BundleError(f"pass {index}: loops need a coordinate of at most 2", "passes")
             for name in sorted(shader.divisors):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from glsl_infer.bundle import zip_directory
@@ -15,6 +14,7 @@ from glsl_infer.bundle.bundle import Bundle
 from glsl_infer.bundle.zip_directory import Entry
 from glsl_infer.errors import BundleError, InputError
 from glsl_infer.support.files import reading
+from glsl_infer.support.records import replace
 
 LEAST_STREAMED_BYTES = 1 << 16
 """Minimum size in bytes of a released member."""

@@ -10,6 +10,7 @@ import importlib
 import sys
 
 from glsl_infer.cli import interrupts
+from glsl_infer.support import fast_start
 
 TYPE_CHECKING = False  # slow imports are inside functions: until main runs, Ctrl-C would show a traceback
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ CHAPTERS = {
     ),
 }
 """Commands by their group in the help."""
+
+FAST_START = CHAPTERS["Use a model"]
+"""Commands with ``fast_start``. Others can import frameworks that use all of NumPy."""
 
 VERSION = "Show the version."
 
@@ -83,6 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         words = models_anywhere(sys.argv[1:] if argv is None else argv) or ["--help"]
         command = next((word for word in words if not word.startswith("-")), None)
+        if command in FAST_START:
+            fast_start.begin()
         try:
             parser = parser_of((command,)) if command in COMMANDS else parser_of(COMMANDS, listed=True)
         except ModuleNotFoundError as error:
@@ -114,6 +120,7 @@ def main_classify(argv: Sequence[str] | None = None) -> int:
         from glsl_infer.cli.execution import execute, missing_package
         from glsl_infer.cli.terminal_text import guarded
 
+        fast_start.begin()
         try:
             parser = classify_parser()
         except ModuleNotFoundError as error:

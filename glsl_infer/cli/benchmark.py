@@ -30,6 +30,19 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.add_only_model(parser)
+    _add_measurement(parser)
+    _add_output(parser)
+    arguments.add_context(parser)
+    model_options.add_operator(parser)
+    arguments.group(parser, arguments.ADVANCED).add_argument(
+        "--no-cache",
+        action="store_true",
+        help="Compile every program at the start, and store none. The driver may still have a cache of its own.",
+    )
+    arguments.add_json(parser, "Print everything as JSON, to save it and to compare it later.")
+
+
+def _add_measurement(parser: argparse.ArgumentParser) -> None:
     measured = arguments.group(parser, "Measurement")
     measured.add_argument(
         "--profile",
@@ -63,6 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"The number of runs before the measured ones (default: {WARM_UP}).",
     )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
     output = arguments.group(parser, "Output")
     output.add_argument(
         "--plot",
@@ -77,14 +93,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Write a row for every measured run; with --profile for every layer, with --minutes for every window of "
         "time, with --compare for every step.",
     )
-    arguments.add_context(parser)
-    model_options.add_operator(parser)
-    arguments.group(parser, arguments.ADVANCED).add_argument(
-        "--no-cache",
-        action="store_true",
-        help="Compile every program at the start, and store none. The driver may still have a cache of its own.",
-    )
-    arguments.add_json(parser, "Print everything as JSON, to save it and to compare it later.")
 
 
 def run(args: argparse.Namespace) -> int:

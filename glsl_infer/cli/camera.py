@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.classifier import Classifier, Prediction
     from glsl_infer.runtime.pictures.picture_input import Picture
     from glsl_infer.tools.camera.frame import Frame
+    from glsl_infer.tools.camera.latest import Latest
     from glsl_infer.tools.camera.sources import CameraSource
     from glsl_infer.tools.window.window import PictureWindow
 
@@ -121,30 +122,41 @@ def _run_classifier(
         )
         listeners = camera_events.opened(args, stack)
 
-        def report(frame: Frame, predictions: list[Prediction]) -> None:
-            rate = clock.tick()
-            if window is not None:
-                window.show(camera_tasks.image_of(frame), predictions, camera_tasks.title_of(args, rate))
-                window.poll()
-            elif args.json:
-                line = clock.described(frame, rate, None if latest is None else latest.dropped)
-                line["predictions"] = [asdict(prediction) for prediction in predictions]
-                print(json.dumps(line), flush=True)
-            else:
-                title = frame.name or f"frame {frame.index}"
-                labels = ", ".join(f"{100 * each.probability:.2f} % {each.label}" for each in predictions)
-                print(one_line(f"{title}: {labels}{camera_tasks.rate_text(frame, rate)}"), flush=True)
-
-        def while_open() -> Iterator[Frame]:
-            for frame in frames:
-                if window is not None and not window.is_open:
-                    frame.close()
-                    return
-                yield frame
-
-        _classify(args, classifier, while_open(), report, listeners)
+        report = _reporter(args, window, clock, latest)
+        _classify(args, classifier, _while_open(frames, window), report, listeners)
         if window is not None and args.screenshot is not None:
             window.save_screenshot(args.screenshot)
+
+
+def _reporter(
+    args: argparse.Namespace, window: PictureWindow | None, clock: camera_tasks.FrameClock, latest: Latest | None
+) -> OnFrame:
+    """Return the function that shows a frame with its predictions, or prints a line."""
+
+    def report(frame: Frame, predictions: list[Prediction]) -> None:
+        rate = clock.tick()
+        if window is not None:
+            window.show(camera_tasks.image_of(frame), predictions, camera_tasks.title_of(args, rate))
+            window.poll()
+        elif args.json:
+            line = clock.described(frame, rate, None if latest is None else latest.dropped)
+            line["predictions"] = [asdict(prediction) for prediction in predictions]
+            print(json.dumps(line), flush=True)
+        else:
+            title = frame.name or f"frame {frame.index}"
+            labels = ", ".join(f"{100 * prediction.probability:.2f} % {prediction.label}" for prediction in predictions)
+            print(one_line(f"{title}: {labels}{camera_tasks.rate_text(frame, rate)}"), flush=True)
+
+    return report
+
+
+def _while_open(frames: Iterable[Frame], window: PictureWindow | None) -> Iterator[Frame]:
+    """Yield frames until the user closes the window."""
+    for frame in frames:
+        if window is not None and not window.is_open:
+            frame.close()
+            return
+        yield frame
 
 
 def _classify(

@@ -51,9 +51,9 @@ def require_labels(
         InputError: the model lacks labels. The message has all of them.
     """
     allowed = {*labels, NONE}
-    given = [(f"--on {label}", label) for label in watched]
-    given += [(f"--gpio {label}={pin}", label) for label, pin in (pins or {}).items()]
-    unknown = [(option, label) for option, label in given if label not in allowed]
+    requested = [(f"--on {label}", label) for label in watched]
+    requested += [(f"--gpio {label}={pin}", label) for label, pin in (pins or {}).items()]
+    unknown = [(option, label) for option, label in requested if label not in allowed]
     if not unknown:
         return
     options = ", ".join(f"{option}{did_you_mean(label, allowed)}" for option, label in unknown)

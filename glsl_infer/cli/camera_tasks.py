@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from glsl_infer.tasks import Task
     from glsl_infer.tools.camera.frame import Frame
     from glsl_infer.tools.camera.latest import Latest
+    from glsl_infer.tools.camera.mjpeg import FrameServer
     from glsl_infer.tools.camera.sources import CameraSource
     from glsl_infer.tools.window.window import PictureWindow
 
@@ -36,6 +37,11 @@ APPEAR_AFTER, LEAVE_AFTER = 3, 15
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    _add_task(parser)
+    _add_events(parser)
+
+
+def _add_task(parser: argparse.ArgumentParser) -> None:
     tasks = arguments.group(parser, "Faces, hands and people")
     tasks.add_argument(
         "--task",
@@ -60,6 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PORT",
         help="With --task, show the frames to browsers on this machine, as MJPEG.",
     )
+
+
+def _add_events(parser: argparse.ArgumentParser) -> None:
     events = arguments.group(parser, "Events")
     events.add_argument(
         "--on-appear",
@@ -143,7 +152,6 @@ def run(
         RunError: the camera does not deliver further frames.
     """
     from glsl_infer.tasks import open_task
-    from glsl_infer.tasks.masks import Mask
     from glsl_infer.tools.camera.mjpeg import FrameServer
 
     reaction = Reaction(args.on_appear, args.snapshot)
@@ -155,7 +163,8 @@ def run(
         server = None if args.serve is None else stack.enter_context(FrameServer(args.serve))
         if server is not None:
             print(f"to see the frames, open {server.address}", file=sys.stderr, flush=True)
-        show = _result_writer(args, task)
+        display = _Display(args, window, server)
+        report = _result_writer(args, task)
         copied = args.upload or any(len(session.bundle.parts) > 1 for session in task.sessions)
         frames, latest = stack.enter_context(frames_of(args, source, task.session, copy=copied))
         for number, frame in enumerate(frames, 1):
@@ -166,28 +175,46 @@ def run(
                 event = presence.update(result.present)
                 for listener in listeners if event is not None else ():
                     listener(camera_events.OF_TASK, event == APPEARED)
-                drawn = None
-                masked = result if isinstance(result, Mask) else None
-                if server is not None or (window is not None and masked is None):
-                    plain = masked is None or args.background is None
-                    drawn = result.draw(frame.pixels()) if plain else result.over(frame.pixels(), args.background)
                 snapshot = reaction.appeared(image_of(frame)) if event == APPEARED else None
-                rate = show(frame, result, dropped, event, snapshot)
-                if server is not None and drawn is not None:
-                    server.show(drawn)
-                if window is not None:
-                    title = title_of(args, rate)
-                    if masked is not None:
-                        window.show_masked(image_of(frame), masked, _look(args.background), title)
-                    elif drawn is not None:
-                        window.show(drawn, (), title)
-                    window.poll()
-                    if not window.is_open:
-                        break
-            if number == args.frames:
+                rate = report(frame, result, dropped, event, snapshot)
+                display.show(frame, result, rate)
+            if number == args.frames or (window is not None and not window.is_open):
                 break
         if window is not None and args.screenshot is not None:
             window.save_screenshot(args.screenshot)
+
+
+class _Display:
+    """The window and the server that show the frames with their results; either can be None.
+
+    Args:
+        args: the arguments of the command.
+        window: draws masks itself; other results are drawn into the frame.
+        server: shows the frame with its result.
+    """
+
+    def __init__(self, args: argparse.Namespace, window: PictureWindow | None, server: FrameServer | None) -> None:
+        self._args, self._window, self._server = args, window, server
+
+    def show(self, frame: Frame, result: Any, rate: float) -> None:
+        """Show a frame with its result, and the frame rate in the title."""
+        from glsl_infer.tasks.masks import Mask
+
+        mask = result if isinstance(result, Mask) else None
+        background = self._args.background
+        if self._server is not None or (self._window is not None and mask is None):
+            if mask is None or background is None:
+                image = result.draw(frame.pixels())
+            else:
+                image = mask.over(frame.pixels(), background)
+            if self._server is not None:
+                self._server.show(image)
+            if self._window is not None and mask is None:
+                self._window.show(image, (), title_of(self._args, rate))
+        if self._window is not None:
+            if mask is not None:
+                self._window.show_masked(image_of(frame), mask, _look(background), title_of(self._args, rate))
+            self._window.poll()
 
 
 def _look(background: str | None) -> Any:

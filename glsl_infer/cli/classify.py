@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -79,24 +80,15 @@ def run(args: argparse.Namespace) -> int:
 
         check_table(args.csv)
     files = pictures.find(arguments.images_of(args))
-
-    refused: list[Path] = []
-
-    def report(path: Path, predictions: Sequence[Prediction]) -> None:
-        if len(files) > 1:
-            print(f"{one_line(path)}:")
-        for prediction in predictions:
-            print(prediction)
-        if predictions[0].label == NONE:
-            refused.append(path)
-
+    print_labels = partial(_print_predictions, with_file_name=len(files) > 1)
     if args.window:
         from glsl_infer.cli import viewer
 
-        return viewer.run(args, files, report)
+        return viewer.run(args, files, print_labels)
     results: list[dict[str, Any]] = []
     counts: Counter[str] = Counter()
     failed = 0
+    prints = args.csv is None and not args.json
     with _classifier(args) as classifier, _table(args, len(classifier.labels)) as write:
         for path, result in _classified(classifier, files, args):
             if write is not None:
@@ -107,9 +99,9 @@ def run(args: argparse.Namespace) -> int:
             counts[result[0].label] += 1
             if args.json:
                 results.append({"file": str(path), "predictions": [vars(prediction) for prediction in result]})
-            elif write is None:
-                report(path, result)
-        if refused:
+            if prints:
+                print_labels(path, result)
+        if prints and counts[NONE]:
             _print_label_count(args, classifier.labels)
     if args.csv is not None:
         data = {"csv": str(args.csv), "pictures": len(files), "unreadable": failed, "first": counts}
@@ -118,6 +110,13 @@ def run(args: argparse.Namespace) -> int:
     elif args.json:
         print(json.dumps(results, indent=1))
     return ImageError.exit_code if failed else 0
+
+
+def _print_predictions(path: Path, predictions: Sequence[Prediction], *, with_file_name: bool) -> None:
+    if with_file_name:
+        print(f"{one_line(path)}:")
+    for prediction in predictions:
+        print(prediction)
 
 
 def _print_label_count(args: argparse.Namespace, labels: Sequence[str]) -> None:

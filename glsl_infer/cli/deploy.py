@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import arguments, execution, progress
 from glsl_infer.cli.terminal_text import print_result
 from glsl_infer.errors import InputError
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.deploy.description import Deployment
 
 _MOST_SECONDS = 86_400
 
@@ -56,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check the file, fetch and export its models, and write the folder."""
-    from glsl_infer.tools.deploy import description, folder, raspberry_pi
+    from glsl_infer.tools.deploy import description, folder
 
     deployment = description.read(args.deployment)
     if deployment.service.user == "root" and not args.allow_root:
@@ -80,22 +84,39 @@ def run(args: argparse.Namespace) -> int:
             key=args.require_signature,
             outside=args.allow_outside,
         )
-    lines = [f"{out}:"]
-    lines += [
-        f"  {model['file']}: {model['bytes'] / 1e6:.2f} MB, {model['input_size']}x{model['input_size']}, "
-        f"{model['labels']} labels, {model['passes']:,} passes"
-        for model in result["models"]
-    ]
-    lines += [f"  task {task}"] if task else []
+    lines = [f"{out}:", *map(_model_line, result["models"]), *([f"  task {task}"] if task else [])]
     if deployment.target == "raspberry-pi":
-        base, name = args.deployment.parent, args.deployment.name
-        lines += [f"  {raspberry_pi.PROGRAMS}/{path.name}" for path in raspberry_pi.programs(deployment, base)]
-        lines += [
-            f"  {program}: not copied, because it is not in the folder of {name}; the board must have it"
-            for program in raspberry_pi.programs_of_board(deployment, base)
-        ]
-        board = "USER@raspberrypi.local"
-        lines += ["", "copy it to the board and install it:", f"  scp -r {out} {board}:"]
-        lines += [f"  ssh -t {board} sudo ./{out.name}/install.sh"]
+        lines += _board_lines(deployment, args.deployment, out)
     print_result(args, {"folder": str(out), **result}, lines)
     return 0
+
+
+def _model_line(model: dict[str, Any]) -> str:
+    return (
+        f"  {model['file']}: {model['bytes'] / 1e6:.2f} MB, {model['input_size']}x{model['input_size']}, "
+        f"{model['labels']} labels, {model['passes']:,} passes"
+    )
+
+
+def _board_lines(deployment: Deployment, file: Path, out: Path) -> list[str]:
+    """Return the programs of a deployment for a Raspberry Pi, and the commands that install it.
+
+    Args:
+        deployment: the deployment.
+        file: the file that describes it.
+        out: the written folder.
+    """
+    from glsl_infer.tools.deploy import raspberry_pi
+
+    board = "USER@raspberrypi.local"
+    return [
+        *(f"  {raspberry_pi.PROGRAMS}/{path.name}" for path in raspberry_pi.programs(deployment, file.parent)),
+        *(
+            f"  {program}: not copied, because it is not in the folder of {file.name}; the board must have it"
+            for program in raspberry_pi.programs_of_board(deployment, file.parent)
+        ),
+        "",
+        "copy it to the board and install it:",
+        f"  scp -r {out} {board}:",
+        f"  ssh -t {board} sudo ./{out.name}/install.sh",
+    ]

@@ -33,6 +33,7 @@ from glsl_infer.support import memory
 from glsl_infer.support.files import check_output
 
 if TYPE_CHECKING:
+    from glsl_infer.compiler.build import Options
     from glsl_infer.tools.export_report import ExportReport
 
 VIDEOCORE = "videocore"
@@ -81,6 +82,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model_options.add(
         parser, "--input-range", "--fit", "--input-size", "--input-shape", "--constant", "--outputs", "--purpose"
     )
+    _add_accuracy(parser)
+    _add_cpu(parser)
+    arguments.group(parser, "Report").add_argument(
+        "--explain",
+        action="store_true",
+        help="Print the tables of layers, ranges, precision, weights and memory, and the cost of the alternatives.",
+    )
+    arguments.add_json(parser, "Print the report as JSON.")
+    _add_weights(parser)
+    _add_advanced(parser)
+
+
+def _add_accuracy(parser: argparse.ArgumentParser) -> None:
     accuracy = arguments.group(parser, "Accuracy")
     accuracy.add_argument(
         "--precision",
@@ -124,6 +138,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Exit with 1 if the error is too large: for 1 of 20 new images, an output is expected to differ by more "
         f"than {MOST_ERROR:g} of its range, or to have a cosine similarity below {LEAST_COSINE:g}.",
     )
+
+
+def _add_cpu(parser: argparse.ArgumentParser) -> None:
     cpu = arguments.group(parser, "CPU")
     cpu.add_argument(
         "--delegate",
@@ -139,12 +156,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LAYER",
         help="Compute this layer on the CPU even if a shader supports it. Can be repeated.",
     )
-    arguments.group(parser, "Report").add_argument(
-        "--explain",
-        action="store_true",
-        help="Print the tables of layers, ranges, precision, weights and memory, and the cost of the alternatives.",
-    )
-    arguments.add_json(parser, "Print the report as JSON.")
+
+
+def _add_weights(parser: argparse.ArgumentParser) -> None:
     advanced = arguments.group(parser, arguments.ADVANCED)
     advanced.add_argument(
         "--weights",
@@ -184,6 +198,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="The CPU time of a draw in microseconds, for --weights auto (default: %(default)g). A lower cost leads to "
         "more layers with weights in uniforms, more draws, and fewer fetches.",
     )
+
+
+def _add_advanced(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of textures, percentiles and the shader check."""
+    advanced = arguments.group(parser, arguments.ADVANCED)
     advanced.add_argument(
         "--layout",
         choices=LAYOUTS,
@@ -217,7 +236,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Export and print the report."""
-    from glsl_infer.compiler.build import Options
     from glsl_infer.tools import many_programs
     from glsl_infer.tools.calibration import FILES
     from glsl_infer.tools.export import export
@@ -229,22 +247,7 @@ def run(args: argparse.Namespace) -> int:
         calibration = pictures.spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
     except InputError as error:
         problems.append(error)
-    options = Options(
-        weights=args.weights,
-        weights_for=dict(_layer_and_mode(text) for text in args.weights_for),
-        layout=args.layout,
-        memory=args.memory,
-        percentile=args.percentile,
-        uniform_vectors=args.uniform_vectors,
-        weight_bits=args.weight_bits,
-        draw_cost=args.draw_cost,
-        precision=args.precision,
-        precision_for=dict(_layer_and_bits(text) for text in args.precision_for),
-        tolerance=args.tolerance,
-        budget=args.budget,
-        delegate=args.delegate,
-        delegate_for=tuple(args.delegate_for),
-    )
+    options = _options(args)
     model_options.prepare_import(args)
     memory.keep_freed_memory()
     with progress.status("export") as say:
@@ -269,13 +272,45 @@ def run(args: argparse.Namespace) -> int:
         from_arrays = any(path.suffix.lower() in FILES for path in calibration)
         command = _command(report, args.out, from_arrays=from_arrays)
         print_report(report, args.out, explain=args.explain, command=command, advice=advice)
+    if args.strict:
+        _require_small_errors(args, report)
+    return 0
+
+
+def _options(args: argparse.Namespace) -> Options:
+    """Return the compiler's options.
+
+    Raises:
+        InputError: a mode or number of bits for a layer is invalid.
+    """
+    from glsl_infer.compiler.build import Options
+
+    return Options(
+        weights=args.weights,
+        weights_for=dict(_layer_and_mode(text) for text in args.weights_for),
+        layout=args.layout,
+        memory=args.memory,
+        percentile=args.percentile,
+        uniform_vectors=args.uniform_vectors,
+        weight_bits=args.weight_bits,
+        draw_cost=args.draw_cost,
+        precision=args.precision,
+        precision_for=dict(_layer_and_bits(text) for text in args.precision_for),
+        tolerance=args.tolerance,
+        budget=args.budget,
+        delegate=args.delegate,
+        delegate_for=tuple(args.delegate_for),
+    )
+
+
+def _require_small_errors(args: argparse.Namespace, report: ExportReport) -> None:
+    """Raise ``RunError`` if an output is expected to differ too much on new images."""
     large_errors = [output.output for part in report.unseen for output in part.outputs if not output.is_small]
-    if args.strict and large_errors:
+    if large_errors:
         names = ", ".join(f"'{name}'" for name in large_errors)
         raise RunError(
             f"--strict: {args.out} was written, but differs too much from {args.model} in {names}; see the warning"
         )
-    return 0
 
 
 def _command(report: ExportReport, out: Path, *, from_arrays: bool) -> str:

@@ -69,12 +69,12 @@ def _print_layers(report: ExportReport) -> None:
     )
     for layer in report.layers:
         shape, texture = "x".join(map(str, layer.shape)), "x".join(map(str, layer.texture))
-        where = f"{layer.textures} of {texture}" if layer.textures > 1 else texture
+        location = f"{layer.textures} of {texture}" if layer.textures > 1 else texture
         gain = "-" if layer.gain is None else f"{layer.gain:.4g}"
         error = "-" if layer.error is None else f"{layer.error:.2f}"
         print(
             f"{layer.layer:24} {layer.op:20} {shape:>12} {layer.weights:>8} {layer.passes:6} {layer.programs:8} "
-            f"{gain:>6} {error:>6}  {where}"
+            f"{gain:>6} {error:>6}  {location}"
         )
     learnt = [choice for choice in report.ranges if choice.by != "function"]
     if learnt:
@@ -147,12 +147,12 @@ def _print_programs(report: ExportReport) -> None:
         f"\n{'on VideoCore IV':24} {'programs':>8} {'compiled':>8} {'threads':>7} {'registers':>9} {'instructions':>12}"
     )
     for layer in report.videocore.layers:
-        numbers = [
+        figures = [
             "-" if count is None else str(count) for count in (layer.threads, layer.registers, layer.instructions)
         ]
         how = "verified" if layer.verified else "predicted to compile"
         print(
-            f"{layer.layer:24} {layer.programs:8} {layer.compiled:8} {numbers[0]:>7} {numbers[1]:>9} {numbers[2]:>12}  "
+            f"{layer.layer:24} {layer.programs:8} {layer.compiled:8} {figures[0]:>7} {figures[1]:>9} {figures[2]:>12}  "
             f"{layer.failure or how}"
         )
 

@@ -111,14 +111,14 @@ def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
         if args.file is not None:
             exporting.require(model)
             exporting.make(model, fetching.provided(args.file, model, exporting.pin_of(model)), say, args.labels)
-        elif not exporting.kept_file(model).is_file():
+        elif not exporting.stored_file(model).is_file():
             exporting.require(model)
             say("fetching")
             labels = None if model.labels is None else fetching.fetch_labels(model.labels)
             exporting.make(model, fetching.fetch(model), say, labels)
             fetched = True
         elif args.again or not bundle.is_file():
-            source = fetching.provided(exporting.kept_file(model), model, exporting.pin_of(model))
+            source = fetching.provided(exporting.stored_file(model), model, exporting.pin_of(model))
             exporting.make(model, source, say, exporting.labels_of(model))
     if not args.json:
         state = "is fetched" if fetched else "is there already"

@@ -107,7 +107,7 @@ def run(args: argparse.Namespace, task_class: Callable[..., Task[Any]], task: st
     if args.out is not None:
         images.format_of(args.out)
         output_file(args.out)
-    results, present = [], 0
+    results, present_count = [], 0
     with task_class(task, model=args.model, context=args.context) as opened:
         check(opened, args)
 
@@ -118,7 +118,7 @@ def run(args: argparse.Namespace, task_class: Callable[..., Task[Any]], task: st
         with batch.opened(args, paths, files, ["found", *show.head(opened)]) as many:
             for path, (size, result) in many.results(compute):
                 opened.session.context.gl.check(f"at {path}")
-                present += result.present
+                present_count += result.present
                 words = show.words(result) if result.present else NOTHING_FOUND
                 if result.present or args.always:
                     target = many.target(path, show.suffix)
@@ -137,7 +137,7 @@ def run(args: argparse.Namespace, task_class: Callable[..., Task[Any]], task: st
     if args.json:
         print(json.dumps(results, indent=1))
     else:
-        many.summary(f"something found in {present}")
+        many.summary(f"something found in {present_count}")
     return ImageError.exit_code if many.failed else 0
 
 

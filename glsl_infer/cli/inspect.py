@@ -164,10 +164,10 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     from glsl_infer.tools.inspect import layer_pictures
 
     try:
-        entry = bundle.manifest.input
+        model_input = bundle.manifest.input
     except InputError as error:
         raise InputError(f"--images {args.layers}: {error}") from None
-    inputs = {entry.name: preprocess.load_for(args.layers, entry)}
+    inputs = {model_input.name: preprocess.load_for(args.layers, model_input)}
     folder = args.out or Path(f"{args.model.stem}-layers")
     try:
         folder.mkdir(exist_ok=True)
@@ -190,10 +190,11 @@ def _bundle_lines(described: dict[str, Any], *, passes: bool) -> list[str]:
     """Return the description of a bundle as text."""
     totals, memory, members = described["totals"], described["memory"], described["members"]
     limits = described["limits"]
+    parts = described.get("parts", ())
     lines = [
         f"{'model':10} {described['file']['path']} ({described['model']}), {described['file']['bytes'] / 1e6:.2f} MB",
-        *(f"{'input':10} {_input(entry)}" for entry in described["inputs"]),
-        *(f"{'output':10} {_output(entry, described['labels'])}" for entry in described["outputs"]),
+        *(f"{'input':10} {_input(model_input)}" for model_input in described["inputs"]),
+        *(f"{'output':10} {_output(output, described['labels'])}" for output in described["outputs"]),
         f"{'a frame':10} {totals['passes']:,} passes in {totals['jobs']} jobs, {totals['programs']} programs",
         f"{'memory':10} {memory['total'] / 1e6:.2f} MB in {totals['textures']} textures: inputs "
         f"{memory['input'] / 1e6:.2f}, layers {memory['target'] / 1e6:.2f} (without shared "
@@ -203,28 +204,16 @@ def _bundle_lines(described: dict[str, Any], *, passes: bool) -> list[str]:
         f"{'needs':10} {limits['texture_units']} texture units, textures up to {limits['texture_size']} pixels wide or "
         f"high, {limits['fragment_uniform_vectors']} uniform vectors, {limits['varying_vectors']} varyings, "
         f"{limits['vertex_attributes']} vertex attributes",
-        *(f"{'part ' + str(number):10} {_part(part)}" for number, part in enumerate(described.get("parts", ()), 1)),
+        *(f"{f'part {index}':10} {_part(part)}" for index, part in enumerate(parts, 1)),
         "",
-    ]
-    rows = described["layers"]
-    layer_width = max(5, *(len(row["layer"]) for row in rows))
-    op_width = max(2, *(len(row["op"]) for row in rows))
-    lines.append(
-        f"{'layer':{layer_width}} {'op':{op_width}} {'shape':>13} {'stored':20} {'passes':>6} {'programs':>8} "
-        f"{'weights':>9} {'gain':>6}  inputs"
-    )
-    lines += [
-        f"{row['layer']:{layer_width}} {row['op']:{op_width}} {sides(row['shape']):>13} {row['stored']:20} "
-        f"{row['passes']:6} {row['programs']:8} {row['weights']:9,} {_gain(row['gain']):>6}  "
-        f"{', '.join(row['inputs'])}".rstrip()
-        for row in rows
+        *_layer_lines(described["layers"]),
     ]
     if passes:
         lines += ["", "pass   layer, program: textures -> target (quads)"]
         lines += [
-            f"{index:5}  {entry['layer']}, {entry['program']}: {', '.join(entry['textures'])} -> {entry['target']}"
-            f"{' (cleared)' if entry['clear'] else ''} ({entry['quads']})"
-            for index, entry in enumerate(described["passes"])
+            f"{index:5}  {draw['layer']}, {draw['program']}: {', '.join(draw['textures'])} -> {draw['target']}"
+            f"{' (cleared)' if draw['clear'] else ''} ({draw['quads']})"
+            for index, draw in enumerate(described["passes"])
         ]
     if "pictures" in described:
         pictures = described["pictures"]
@@ -232,6 +221,22 @@ def _bundle_lines(described: dict[str, Any], *, passes: bool) -> list[str]:
     if "written" in described:
         lines += ["", *(f"wrote {path}" for path in described["written"])]
     return lines
+
+
+def _layer_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the table of the layers."""
+    layer_width = max(5, *(len(row["layer"]) for row in rows))
+    op_width = max(2, *(len(row["op"]) for row in rows))
+    return [
+        f"{'layer':{layer_width}} {'op':{op_width}} {'shape':>13} {'stored':20} {'passes':>6} {'programs':>8} "
+        f"{'weights':>9} {'gain':>6}  inputs",
+        *(
+            f"{row['layer']:{layer_width}} {row['op']:{op_width}} {sides(row['shape']):>13} {row['stored']:20} "
+            f"{row['passes']:6} {row['programs']:8} {row['weights']:9,} {_gain(row['gain']):>6}  "
+            f"{', '.join(row['inputs'])}".rstrip()
+            for row in rows
+        ),
+    ]
 
 
 def _part(part: dict[str, Any]) -> str:
@@ -243,15 +248,15 @@ def _part(part: dict[str, Any]) -> str:
     return f"{summary}; uploads {part['uploaded'] / 1e3:.1f} kB and reads back {part['read_back'] / 1e3:.1f} kB a frame"
 
 
-def _input(entry: dict[str, Any]) -> str:
-    return f"{entry['name']} {sides(entry['shape'])}, {entry['fit'] or entry['kind']}"
+def _input(model_input: dict[str, Any]) -> str:
+    return f"{model_input['name']} {sides(model_input['shape'])}, {model_input['fit'] or model_input['kind']}"
 
 
-def _output(entry: dict[str, Any], labels: int) -> str:
-    named = f", {labels} labels" if entry["purpose"] == "classes" else ""
-    steps = f", then {', '.join(entry['steps'])}" if entry["steps"] else ""
-    layers = ", ".join(f"'{layer}'" for layer in entry["layers"])
-    return f"{entry['name']} {sides(entry['shape'])}, {entry['purpose']}, layer {layers}{steps}{named}"
+def _output(output: dict[str, Any], labels: int) -> str:
+    named = f", {labels} labels" if output["purpose"] == "classes" else ""
+    steps = f", then {', '.join(output['steps'])}" if output["steps"] else ""
+    layers = ", ".join(f"'{layer}'" for layer in output["layers"])
+    return f"{output['name']} {sides(output['shape'])}, {output['purpose']}, layer {layers}{steps}{named}"
 
 
 def _gain(decibels: float | None) -> str:

@@ -61,6 +61,6 @@ def _rows(result: Found[Landmarks]) -> list[list[object]]:
     rows: list[list[object]] = []
     for item in result:
         points = item.points[:, :2]
-        numbers = (*points.min(axis=0), *points.max(axis=0), *points.ravel())
-        rows.append([f"{item.score:.4f}", *(f"{coordinate:.1f}" for coordinate in numbers)])
+        coordinates = (*points.min(axis=0), *points.max(axis=0), *points.ravel())
+        rows.append([f"{item.score:.4f}", *(f"{coordinate:.1f}" for coordinate in coordinates)])
     return rows

@@ -48,11 +48,28 @@ _OPERATOR: dict[str, Any] = {
 
 def _declared(input_range: str) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the group and the declaration of each option."""
-    from glsl_infer.graph.picture import FITS
     from glsl_infer.importers.core import limits
 
+    max_weights = {
+        "type": arguments.number(
+            int, f"megabytes, from 1 to {limits.MOST_MB}", lambda size: 0 < size <= limits.MOST_MB
+        ),
+        "metavar": "MB",
+        "help": f"The largest unpacked size of the weights of a model file (default: {limits.DEFAULT_MB}).",
+    }
+    return {
+        **{option: ("Inputs and outputs", settings) for option, settings in _inputs_and_outputs(input_range).items()},
+        "--operator": (arguments.ADVANCED, _OPERATOR),
+        "--max-weights": (arguments.ADVANCED, max_weights),
+    }
+
+
+def _inputs_and_outputs(input_range: str) -> dict[str, dict[str, Any]]:
+    """Return the declaration of each option of the group for inputs and outputs."""
+    from glsl_infer.graph.picture import FITS
+
     fits = ", ".join(fit.partition("/")[0] for fit in FITS)
-    inputs_and_outputs: dict[str, dict[str, Any]] = {
+    return {
         "--input-range": {
             **_SEVERAL,
             "type": _range,
@@ -107,18 +124,6 @@ def _declared(input_range: str) -> dict[str, tuple[str, dict[str, Any]]]:
             "help": "A Python module of yours with the Keras layers of the model, imported before the model is read. "
             "Can be repeated.",
         },
-    }
-    max_weights = {
-        "type": arguments.number(
-            int, f"megabytes, from 1 to {limits.MOST_MB}", lambda size: 0 < size <= limits.MOST_MB
-        ),
-        "metavar": "MB",
-        "help": f"The largest unpacked size of the weights of a model file (default: {limits.DEFAULT_MB}).",
-    }
-    return {
-        **{option: ("Inputs and outputs", settings) for option, settings in inputs_and_outputs.items()},
-        "--operator": (arguments.ADVANCED, _OPERATOR),
-        "--max-weights": (arguments.ADVANCED, max_weights),
     }
 
 

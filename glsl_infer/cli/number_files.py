@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 ARRAY, ARRAYS, JSON, CSV = ".npy", ".npz", ".json", ".csv"
 
 
-def read_input(path: Path, entry: Input) -> NDArray[Any]:
+def read_input(path: Path, model_input: Input) -> NDArray[Any]:
     """Return the content of a file for an input: an image as the network reads it, or an array of its shape.
 
     Args:
         path: an image, or *.npy with pixels, for an image input; *.npy, *.json or *.csv for any other.
-        entry: the input.
+        model_input: the input.
 
     Raises:
         InputError: the file cannot be read, or its content does not match.
     """
     suffix = path.suffix.lower()
-    if entry.kind == PICTURE and suffix != ARRAY:
+    if model_input.kind == PICTURE and suffix != ARRAY:
         from glsl_infer.runtime.pictures import preprocess
 
-        return preprocess.load_for(path, entry)
+        return preprocess.load_for(path, model_input)
     if suffix not in (ARRAY, JSON, CSV):
-        raise InputError(f"{path}: input '{entry.name}' reads numbers; give a *{ARRAY}, *{JSON} or *{CSV} file")
+        raise InputError(f"{path}: input '{model_input.name}' reads numbers; give a *{ARRAY}, *{JSON} or *{CSV} file")
     try:
         values = _read_values(path, suffix)
     except OSError as error:
@@ -47,8 +47,8 @@ def read_input(path: Path, entry: Input) -> NDArray[Any]:
     except (ValueError, TypeError, EOFError, RecursionError) as error:
         raise InputError(f"{path}: does not contain numbers ({error})") from None
     # A table has rows and columns, for any shape of its values.
-    is_full_table = suffix == CSV and values.size == np.prod(entry.shape)
-    return values.reshape(entry.shape) if is_full_table else from_file(values, entry.shape)
+    is_full_table = suffix == CSV and values.size == np.prod(model_input.shape)
+    return values.reshape(model_input.shape) if is_full_table else from_file(values, model_input.shape)
 
 
 def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:

@@ -39,6 +39,8 @@ ALL_OUTPUTS_SUFFIXES = (".npz", ".json")
 
 ARRAY = ".npy"
 
+DRAWABLE = ("image", "mask")
+"""Purposes of outputs that become image files."""
 
 EXAMPLES = (
     "glsl-infer run model.glslnn photo.jpg --whole -o large.png",
@@ -53,6 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "images", type=Path, nargs="*", metavar="IMAGE", help="Images or folders of images, for a model with one input."
     )
+    _add_inputs(parser)
+    _add_output(parser)
+    arguments.add_context(parser)
+    execution.add_selfcheck(parser)
+    model_options.add_operator(parser)
+    execution.add_signature(parser)
+    arguments.add_json(parser, "Print JSON: files, predictions, and shapes and values of other outputs.")
+
+
+def _add_inputs(parser: argparse.ArgumentParser) -> None:
     inputs = arguments.group(parser, "Inputs")
     inputs.add_argument(
         "--images",
@@ -85,6 +97,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="With --whole, the margin of a tile that is computed but not kept (default: the receptive field, so that "
         "no seam shows; 8 if that is too large).",
     )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
     output = arguments.group(parser, "Output")
     output.add_argument(
         "-o",
@@ -109,17 +124,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--softmax", action="store_true", help="With -o or --out-dir, write probabilities instead of logits."
     )
-    arguments.add_context(parser)
-    execution.add_selfcheck(parser)
-    model_options.add_operator(parser)
-    execution.add_signature(parser)
     output.add_argument(
         "--check-ranges",
         action="store_true",
         help="Compute layer by layer as well, and warn of layers in which values of this input are outside the range "
         "of the export, so that they are clipped.",
     )
-    arguments.add_json(parser, "Print JSON: files, predictions, and shapes and values of other outputs.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -139,20 +149,23 @@ def run(args: argparse.Namespace) -> int:
     except InputError as error:
         raise InputError(f"{args.model}: {error}") from None
     if len(files) > 1 or args.out_dir is not None or args.csv is not None or any(path.is_dir() for path in paths):
-        return _many(args, bundle, drawn, paths, files)
-    single = args.input or files[0]
-    inputs = (
-        None if args.whole else _inputs(bundle, names if args.input else {bundle.manifest.inputs[0].name: files[0]})
-    )
+        return _run_many(args, bundle, drawn, paths, files)
+    source: Path | Mapping[str, Any]
+    if args.whole:
+        source = files[0]
+    elif args.input:
+        source = _inputs(bundle, names)
+    else:
+        source = _inputs(bundle, {bundle.manifest.inputs[0].name: files[0]})
     with _session(args, bundle) as session:
-        results = _results(session, args, files[0] if args.whole else inputs, drawn)
+        results = _results(session, args, source, drawn)
     if args.out is not None:
         save(as_probabilities(results, bundle) if args.softmax else results, args.out, bundle, drawn)
-    report(args, bundle, results, drawn, single)
+    report(args, bundle, results, drawn, args.input or files[0])
     return 0
 
 
-def _many(
+def _run_many(
     args: argparse.Namespace, bundle: Bundle, drawn: Output | None, paths: Sequence[Path], files: Sequence[Path]
 ) -> int:
     """Run the model on every image. Unreadable images are reported and skipped."""
@@ -190,8 +203,10 @@ def _array_suffixes(bundle: Bundle) -> tuple[str, ...]:
 
 def _input_names(args: argparse.Namespace, paths: Sequence[Path], manifest: Manifest) -> dict[str, Path] | Path:
     """Return the file of each input of ``--input`` by name, or the one file with all inputs; {} without ``--input``."""
-    names = [entry.name for entry in manifest.inputs]
-    listed = ", ".join(f"'{entry.name}' ({entry.kind}, {sides(entry.shape)})" for entry in manifest.inputs)
+    names = [model_input.name for model_input in manifest.inputs]
+    listed = ", ".join(
+        f"'{model_input.name}' ({model_input.kind}, {sides(model_input.shape)})" for model_input in manifest.inputs
+    )
     if paths:
         if args.input:
             raise InputError("give IMAGE or --input, not both")
@@ -222,20 +237,24 @@ def _inputs(bundle: Bundle, files: Mapping[str, Path] | Path) -> dict[str, NDArr
     from glsl_infer.cli import number_files
     from glsl_infer.support import arrays
 
-    shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs if entry.kind == NUMBERS}
+    shapes = {
+        model_input.name: model_input.shape for model_input in bundle.manifest.inputs if model_input.kind == NUMBERS
+    }
     if isinstance(files, Path):
         loaded = arrays.load_arrays(files)
         return {name: arrays.from_file(array, shapes.get(name, array.shape)) for name, array in loaded.items()}
-    return {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
+    return {
+        model_input.name: number_files.read_input(files[model_input.name], model_input)
+        for model_input in bundle.manifest.inputs
+    }
 
 
 def _results(
-    session: Session, args: argparse.Namespace, source: Path | Mapping[str, Any] | None, drawn: Output | None
+    session: Session, args: argparse.Namespace, source: Path | Mapping[str, Any], drawn: Output | None
 ) -> dict[str, NDArray[Any]]:
     """Return every output by name: of a full image with ``--whole``, else of inputs of the model's size."""
     if isinstance(source, Path):
         return _run_full_image(session, args, source, drawn)
-    assert source is not None
     if args.check_ranges:
         _warn_of_clipping(session, source)
     return dict(session.run(source))
@@ -340,44 +359,51 @@ def _check_model(args: argparse.Namespace, bundle: Bundle, *, several: bool) -> 
     if args.csv is not None and not vectors:
         raise InputError("--csv is for outputs of classes or of a vector, and the model has none; give --out-dir DIR")
     if args.out_dir is not None:
-        images_made = [output for output in outputs if output.purpose in ("image", "mask")]
-        return images_made[0] if len(images_made) == len(outputs) == 1 and _is_drawable(images_made[0]) else None
-    if args.out is None:
-        maps = [output for output in outputs if len(output.shape) > 1]
-        if maps and args.csv is None:
-            subject = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
-            raise InputError(f"returns {subject} of {sides(maps[0].shape)}; {_where_to(maps, several)}")
-        return None
-    suffix = args.out.suffix.lower()
+        is_drawable = len(outputs) == 1 and outputs[0].purpose in DRAWABLE and _why_not_drawable(outputs[0]) is None
+        return outputs[0] if is_drawable else None
+    if args.out is not None:
+        return _output_of_file(args.out, outputs)
+    maps = [output for output in outputs if len(output.shape) > 1]
+    if maps and args.csv is None:
+        subject = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
+        raise InputError(f"returns {subject} of {sides(maps[0].shape)}; {_where_to(maps, several)}")
+    return None
+
+
+def _output_of_file(out: Path, outputs: Sequence[Output]) -> Output | None:
+    """Return the output for an image file of ``-o``, or None for a file of arrays.
+
+    Raises:
+        InputError: the file cannot contain the model's outputs.
+    """
+    suffix = out.suffix.lower()
     if suffix in ALL_OUTPUTS_SUFFIXES:
         return None
     if suffix == ARRAY:
         if len(outputs) > 1:
             raise InputError(f"a *{ARRAY} file has one output, and the model has {len(outputs)}; give -o OUT.npz")
         return None
-    drawn = [output for output in outputs if output.purpose in ("image", "mask")]
-    drawn = drawn or [output for output in outputs if len(outputs) == 1]
-    if len(drawn) != 1:
-        raise InputError(f"an image file has one image or mask, and the model returns {len(drawn)}; give -o OUT.npz")
-    if drawn[0].purpose != "mask" or len(drawn[0].shape) != 2:
-        try:
-            images.check_picture(drawn[0].shape)
-        except InputError as error:
-            raise InputError(f"{error}; -o OUT{ARRAY} writes its values") from None
-    return drawn[0]
+    candidates = outputs if len(outputs) == 1 else [output for output in outputs if output.purpose in DRAWABLE]
+    if len(candidates) != 1:
+        count = len(candidates)
+        raise InputError(f"an image file has one image or mask, and the model returns {count}; give -o OUT.npz")
+    problem = _why_not_drawable(candidates[0])
+    if problem is not None:
+        raise InputError(f"{problem}; -o OUT{ARRAY} writes its values")
+    return candidates[0]
 
 
-def _is_drawable(output: Output) -> bool:
-    """Return whether an output for an image or a mask can become an image file."""
+def _why_not_drawable(output: Output) -> InputError | None:
+    """Return the reason why an output cannot become an image file; None if it can."""
     from glsl_infer.runtime import images
 
     if output.purpose == "mask" and len(output.shape) == 2:
-        return True
+        return None
     try:
         images.check_picture(output.shape)
-    except InputError:
-        return False
-    return True
+    except InputError as error:
+        return error
+    return None
 
 
 def _where_to(maps: list[Output], several: bool) -> str:

@@ -144,7 +144,7 @@ def as_json(
 def _described(args: argparse.Namespace, bundle: Bundle, output: Output, result: NDArray[Any]) -> dict[str, Any]:
     described: dict[str, Any] = {"shape": list(result.shape), "purpose": output.purpose}
     if output.purpose == "classes" and not args.raw:
-        described["predictions"] = [asdict(entry) for entry in _predictions(args, bundle, output, result)]
+        described["predictions"] = [asdict(prediction) for prediction in _predictions(args, bundle, output, result)]
     elif result.ndim < 2:
         from glsl_infer.cli import number_files
 

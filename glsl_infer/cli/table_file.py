@@ -135,7 +135,7 @@ def label_columns(count: int) -> list[str]:
 
 def label_cells(predictions: Sequence[Prediction]) -> list[str]:
     """Return the cells of ``label_columns``."""
-    return [cell for entry in predictions for cell in (entry.label, f"{entry.probability:.6f}")]
+    return [cell for prediction in predictions for cell in (prediction.label, f"{prediction.probability:.6f}")]
 
 
 def check_table(path: Path) -> None:

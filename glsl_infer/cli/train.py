@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import arguments, progress
@@ -11,6 +12,9 @@ from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.support.files import check_output, output_file
 from glsl_infer.support.plain_text import one_line
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.train.make import Trained
 
 EXAMPLES = (
     "glsl-infer train photos -o mine.glslnn",
@@ -80,7 +84,13 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.json:
         print(trained.as_json())
-        return 0
+    else:
+        _print_result(trained, args.out)
+    return 0
+
+
+def _print_result(trained: Trained, out: Path) -> None:
+    """Print the cross-validation of each class and of all, the time, and the written files."""
     verdict = trained.verdict
     for label, row in zip(trained.classes, verdict.confusion):
         right = row[trained.classes.index(label)]
@@ -90,7 +100,6 @@ def run(args: argparse.Namespace) -> int:
         f"'none of these' is the answer to {100 * verdict.known_refused:.1f} % of them by mistake, and to "
         f"{100 * verdict.unknown_refused:.1f} % of images of other things"
     )
-    minutes, worked = (seconds / 60 for seconds in trained.seconds)
-    print(f"{args.out}: trained from {trained.start} in {minutes:.1f} minutes ({worked:.1f} minutes of CPU time)")
-    print(f"{args.out.with_suffix('.md')}: its description; {args.out.with_suffix('.png')}: a sheet of the photographs")
-    return 0
+    wall_minutes, cpu_minutes = (seconds / 60 for seconds in trained.seconds)
+    print(f"{out}: trained from {trained.start} in {wall_minutes:.1f} minutes ({cpu_minutes:.1f} minutes of CPU time)")
+    print(f"{out.with_suffix('.md')}: its description; {out.with_suffix('.png')}: a sheet of the photographs")

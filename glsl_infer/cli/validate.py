@@ -15,7 +15,7 @@ from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support import files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -73,6 +73,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Write a page with the error of each layer.",
     )
     arguments.accept(parser, "--out", "--report")
+    _add_limits(parser)
+    arguments.group(parser, "Report").add_argument(
+        "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
+    )
+    model_options.add(
+        parser, "--input-range", "--input-shape", "--constant", input_range="as exported; other values are refused"
+    )
+    arguments.add_context(parser)
+    arguments.add_json(parser, "Print everything as JSON.")
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
     # Every comparison with NaN is false: each check would pass.
     threshold = arguments.number(float, "a number", lambda value: not math.isnan(value))
     limits = arguments.group(parser, "Limits (beyond one of them, the exit code is 1)")
@@ -108,14 +120,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=arguments.SHARE,
         help="The lowest cosine similarity of every layer (default: not checked).",
     )
-    arguments.group(parser, "Report").add_argument(
-        "--explain", action="store_true", help=f"Print all compared layers (default: the {WORST_LAYERS} worst)."
-    )
-    model_options.add(
-        parser, "--input-range", "--input-shape", "--constant", input_range="as exported; other values are refused"
-    )
-    arguments.add_context(parser)
-    arguments.add_json(parser, "Print everything as JSON.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -193,18 +197,18 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
 def _failures(args: argparse.Namespace, agreement: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each value beyond a threshold."""
     failures = []
-    for end in agreement["outputs"]:
-        whose = "the output's" if len(agreement["outputs"]) == 1 else f"output '{end['name']}':"
+    for output in agreement["outputs"]:
+        subject = "the output's" if len(agreement["outputs"]) == 1 else f"output '{output['name']}':"
+        # Class indices of a mask are not quantities. Only their agreement counts.
+        values = {"top1": output["same"]} if "same" in output else output
         for key, option in {**_LOWEST, **_HIGHEST}.items():
-            # Class indices of a mask are not quantities. Only their agreement counts.
-            value = end["same"] if key == "top1" and "same" in end else None if "same" in end else end.get(key)
-            bound = getattr(args, option[2:].replace("-", "_"))
+            value, bound = values.get(key), getattr(args, option[2:].replace("-", "_"))
             if bound is None or value is None:  # no threshold given, value undefined, or no classes
                 continue
-            beyond = value >= bound if key in _LOWEST else value <= bound
-            if not beyond:
+            is_within = value >= bound if key in _LOWEST else value <= bound  # false for NaN
+            if not is_within:
                 side = "below" if key in _LOWEST else "above"
-                failures.append(f"{whose} {key.replace('_', ' ')} is {value:.6g}, {side} {option} {bound:g}")
+                failures.append(f"{subject} {key.replace('_', ' ')} is {value:.6g}, {side} {option} {bound:g}")
     if args.min_layer_cosine is not None:
         failures += [
             f"layer '{layer['layer']}' has a cosine similarity of {layer['cosine']:.6g}, below --min-layer-cosine "
@@ -223,42 +227,49 @@ def _sample_count(agreement: Mapping[str, Any]) -> str:
 
 
 def _text(agreement: dict[str, Any], *, every_layer: bool) -> list[str]:
-    from glsl_infer.tools.validate.page import clipped_share, decibels
+    """Return the result as text: the error of each output, then the layers with the largest errors or all."""
+    from glsl_infer.tools.validate.page import decibels
 
     lines = [
         f"{agreement['framework']:10} {agreement['model']} ({agreement['beside']})",
         f"{'GPU':10} {agreement['bundle']} ({agreement['driver']})",
         "",
     ]
-    for end in agreement["outputs"]:
-        subject = "probabilities" if end["softmax"] else "outputs"
-        subject = subject if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
+    for output in agreement["outputs"]:
+        subject = "probabilities" if output["softmax"] else "outputs"
+        subject = subject if len(agreement["outputs"]) == 1 else f"'{output['name']}'"
         lines.append(
-            f"{subject} of {_sample_count(agreement)}: cosine similarity {end['cosine']:.6f} "
-            f"(worst image {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
-            f"largest error {end['max_error']:.4g}, mean error {end['mean_error']:.4g}"
+            f"{subject} of {_sample_count(agreement)}: cosine similarity {output['cosine']:.6f} "
+            f"(worst image {output['worst_cosine']:.6f}), SQNR {decibels(output['sqnr_db'])}, "
+            f"largest error {output['max_error']:.4g}, mean error {output['mean_error']:.4g}"
         )
-        if "top1" in end:
-            lines.append(f"same first label: {100 * end['top1']:.2f} %")
-        if "same" in end:
-            lines.append(f"same class of a pixel: {100 * end['same']:.2f} %")
-    layers = (
-        agreement["layers"] if every_layer else sorted(agreement["layers"], key=itemgetter("cosine"))[:WORST_LAYERS]
-    )
+        if "top1" in output:
+            lines.append(f"same first label: {100 * output['top1']:.2f} %")
+        if "same" in output:
+            lines.append(f"same class of a pixel: {100 * output['same']:.2f} %")
+    layers = agreement["layers"]
+    if not every_layer:
+        layers = sorted(layers, key=itemgetter("cosine"))[:WORST_LAYERS]
     if layers:
-        name_width = max(5, *(len(layer["layer"]) for layer in layers))
-        lines += [
-            "",
-            f"{'layer':{name_width}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9} {'clipped':>8}  "
-            "layer of the model",
-        ]
-        lines += [
-            f"{layer['layer']:{name_width}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} "
-            f"{layer['mean_error']:9.4g} {decibels(layer['sqnr_db']):>9} {clipped_share(layer):>8}  {layer['computes']}"
-            for layer in layers
-        ]
+        lines += ["", *_layer_lines(layers)]
         hidden = len(agreement["layers"]) - len(layers)
         lines += [f"layers with smaller errors: {hidden} (--explain shows them)"] if hidden else []
     if agreement["not_compared"] and every_layer:
         lines += [f"layers without a counterpart in the model: {', '.join(agreement['not_compared'])}"]
     return lines
+
+
+def _layer_lines(layers: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the table of the errors of layers."""
+    from glsl_infer.tools.validate.page import clipped_share, decibels
+
+    name_width = max(5, *(len(layer["layer"]) for layer in layers))
+    return [
+        f"{'layer':{name_width}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9} {'clipped':>8}  "
+        "layer of the model",
+        *(
+            f"{layer['layer']:{name_width}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} "
+            f"{layer['mean_error']:9.4g} {decibels(layer['sqnr_db']):>9} {clipped_share(layer):>8}  {layer['computes']}"
+            for layer in layers
+        ),
+    ]

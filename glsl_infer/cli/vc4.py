@@ -36,9 +36,6 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from glsl_infer.tools.videocore.driver import RELEASES
-    from glsl_infer.tools.videocore.estimate import DRAW_SHARE
-
     parser.add_argument(
         "models",
         type=Path,
@@ -46,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL.glslnn",
         help="Exported models. Several are shown side by side.",
     )
+    _add_output(parser)
+    _add_driver(parser)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
     output = arguments.group(parser, "Output")
     output.add_argument(
         "--shaders",
@@ -93,6 +95,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--plot", type=Path, metavar="FILE.png", help="Draw the instructions of the layers as well (png, svg, pdf)."
     )
+
+
+def _add_driver(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the compiler and of the estimate."""
+    from glsl_infer.tools.videocore.driver import RELEASES
+    from glsl_infer.tools.videocore.estimate import DRAW_SHARE
+
     advanced = arguments.group(parser, arguments.ADVANCED)
     advanced.add_argument(
         "--driver",
@@ -118,11 +127,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print; return 1 if a layer would fail on the GPU."""
-    from glsl_infer import bundle as bundles
     from glsl_infer.tools.videocore import driver, plot
 
     if args.plot is not None:
         plot.check(args.plot)
+    _check_combination(args)
+    _check_models(args)
+    compilers = driver.find_all(args.driver, args.mesa)
+    if args.pixels:
+        return vc4_pixels.run(args, compilers)
+    if args.time:
+        return vc4_time.run(args, compilers)
+    for layer, show in ((args.disassemble, _disassemble), (args.why, _explain)):
+        if layer is not None:
+            show(_listed(args.models, compilers, layer), layer, args)
+            return 0
+    reports = _reports(args.models, compilers)
+    _print(args, reports)
+    if args.plot is not None:
+        plot.plot(reports, args.plot)
+    return _complain(reports)
+
+
+def _check_combination(args: argparse.Namespace) -> None:
+    """Refuse options that exclude each other, and a file that cannot be written."""
     if args.json and (args.csv or args.disassemble is not None):
         raise InputError("--json cannot be used with --csv or --disassemble; leave one out")
     modes = {
@@ -142,26 +170,18 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--images is used with --pixels only; give both")
     if args.csv not in (None, STANDARD_OUTPUT):
         files.check_output(args.csv, option="--csv")
-    for path in args.models:  # refuse a bad file before the search for a driver and any measurement
+
+
+def _check_models(args: argparse.Namespace) -> None:
+    """Read all files, to refuse a bad one before the search for a driver and any measurement."""
+    from glsl_infer import bundle as bundles
+
+    for path in args.models:
         bundle = bundles.read(path)
         if args.pixels or args.time:
             bundle.require_one_part(f"glsl-infer vc4 --{'pixels' if args.pixels else 'time'}")
         elif len(bundle.parts) > 1:
             say_warning(f"{path}: the operators on the CPU ({', '.join(bundle.cpu_operators)}) are not counted")
-    compilers = driver.find_all(args.driver, args.mesa)
-    if args.pixels:
-        return vc4_pixels.run(args, compilers)
-    if args.time:
-        return vc4_time.run(args, compilers)
-    for layer, show in ((args.disassemble, _disassemble), (args.why, _explain)):
-        if layer is not None:
-            show(_listed(args.models, compilers, layer), layer, args)
-            return 0
-    reports = _reports(args.models, compilers)
-    _print(args, reports)
-    if args.plot is not None:
-        plot.plot(reports, args.plot)
-    return _complain(reports)
 
 
 def _write_csv(path: Path, text: str) -> None:
@@ -209,8 +229,8 @@ def _as_json(report: Report, draw_share: float) -> dict[str, Any]:
             }
             for board in estimate.BOARDS
         ],
-        "advice": [vars(entry) for entry in advice.advise(report)],
-        "network_advice": [vars(entry) for entry in advice.advise_author(report, estimate.BOARDS[0], draw_share)],
+        "advice": [vars(hint) for hint in advice.advise(report)],
+        "network_advice": [vars(hint) for hint in advice.advise_author(report, estimate.BOARDS[0], draw_share)],
     }
 
 
@@ -221,8 +241,8 @@ def _complain(reports: Sequence[Report]) -> int:
     for report in reports:
         for problem in report.problems:
             code = 1 if problem.fatal else code
-            where = one_line(f"{report.file}: layer '{problem.layer}'{f' (Mesa {report.mesa})' if several else ''}")
-            (say_error if problem.fatal else say_warning)(f"{where}: {problem.text}")
+            subject = one_line(f"{report.file}: layer '{problem.layer}'{f' (Mesa {report.mesa})' if several else ''}")
+            (say_error if problem.fatal else say_warning)(f"{subject}: {problem.text}")
     return code
 
 
@@ -239,7 +259,7 @@ def _listed(
 
     indices = []
     for path in models:
-        layers = [list(dict.fromkeys(entry.layer for entry in part.manifest.passes)) for part in gpu_parts(path)]
+        layers = [list(dict.fromkeys(draw.layer for draw in part.manifest.passes)) for part in gpu_parts(path)]
         index = next((index for index, names in enumerate(layers) if layer in names), None)
         if index is None:
             drawn = [name for names in layers for name in names]
@@ -255,7 +275,7 @@ def _listed(
 
 def _disassemble(listed: Iterator[tuple[Path, Driver, Bundle, Measured]], layer: str, args: argparse.Namespace) -> None:
     for path, driver, bundle, measured in listed:
-        used = list(dict.fromkeys(entry.program for entry in bundle.manifest.passes if entry.layer == layer))
+        used = list(dict.fromkeys(draw.program for draw in bundle.manifest.passes if draw.layer == layer))
         more = f", the first of {len(used)}" if len(used) > 1 else ""
         print(one_line(f"; {path}: layer '{layer}', program '{used[0]}'{more}, Mesa {driver.version}"))
         print(measured.listings.get(used[0], f"; {measured.failures.get(used[0], 'nothing was compiled')}"))

@@ -46,16 +46,16 @@ def lines(title: str, both: Sequence[Pixels]) -> Iterator[str]:
     yield f"{'':34s}" + "".join(f"{pixels.rounding:>34s}" for pixels in both)
     yield f"{'layer':24s}{'values':>10s}" + f"{'differ':>14s}{'worst':>8s}{'mean':>12s}" * len(both)
     for rows in zip(*(pixels.layers for pixels in both)):
-        numbers = "".join(f"{row.differing:14d}{row.worst:8g}{row.mean:+12.6f}" for row in rows)
-        yield f"{rows[0].layer:24s}{rows[0].values:10d}{numbers}"
+        figures = "".join(f"{row.differing:14d}{row.worst:8g}{row.mean:+12.6f}" for row in rows)
+        yield f"{rows[0].layer:24s}{rows[0].values:10d}{figures}"
     yield f"{'all':24s}{both[0].values:10d}" + "".join(
         f"{pixels.differing:14d}{pixels.worst:8g}{'':12s}" for pixels in both
     )
     yield ""
     yield f"whole frames: how many of the output's numbers differ, and the largest difference{_top_heading(both[0])}"
     for rows in zip(*(pixels.pictures for pixels in both)):
-        numbers = "".join(f"{row.differing:14d}{row.worst:8.3g}{_top(row.same_top):>12s}" for row in rows)
-        yield f"{rows[0].picture[-24:]:24s}{rows[0].values:10d}{numbers}"
+        figures = "".join(f"{row.differing:14d}{row.worst:8.3g}{_top(row.same_top):>12s}" for row in rows)
+        yield f"{rows[0].picture[-24:]:24s}{rows[0].values:10d}{figures}"
 
 
 def _top_heading(pixels: Pixels) -> str:

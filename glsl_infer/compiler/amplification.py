@@ -58,18 +58,18 @@ def rounding(gain: float) -> float:
     return 255.0 * gain * 2.0**-24
 
 
-def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str, float]:
+def errors(floats: Graph, stored: Graph, images: Sequence[Inputs]) -> dict[str, float]:
     """Return the error of each feature map against the float network, root mean square, in steps of 8 bits.
 
     Args:
         floats: a prepared graph.
         stored: the same graph with the weights as shaders have them.
-        pictures: images as for ``reference.run``, at least one.
+        images: images as for ``reference.run``, at least one.
     """
 
-    def squares_of(picture: Inputs) -> dict[str, float]:
+    def squares_of(image: Inputs) -> dict[str, float]:
         squares: dict[str, float] = {}
-        pairs = zip(reference.layers(floats, picture, mode="float"), reference.layers(stored, picture, mode="stored"))
+        pairs = zip(reference.layers(floats, image, mode="float"), reference.layers(stored, image, mode="stored"))
         for (name, exact), (_, rounded) in pairs:
             node = stored.by_name[name]
             if exact.ndim == 3 and "scales" in ops.get(node.op).attrs:
@@ -80,8 +80,8 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str
                 squares[name] = total / exact.size
         return squares
 
-    sums = list(parallel_map(squares_of, pictures))
-    return {name: math.sqrt(sum(squares[name] for squares in sums) / len(pictures)) for name in sums[0]}
+    sums = list(parallel_map(squares_of, images))
+    return {name: math.sqrt(sum(squares[name] for squares in sums) / len(images)) for name in sums[0]}
 
 
 def warnings(

@@ -114,22 +114,34 @@ def from_optimized(
     if numbers is None:
         precision.require_known(graph, options.precision_for)
     settings = Calibration(calibration, options.ranges, options.percentile)
-
-    def shorten(planned: Graph) -> tuple[Graph, tuple[WideLayer, ...]]:
-        return long_texts.split_long(planned, target, settings, progress)
-
-    auto = options.weights == "auto"
-    prepared = prepare(
-        graph,
-        replace(settings, images=_CountedImages(calibration, progress)),
-        target=target,
-        precision=Precision(options.precision, options.precision_for, options.tolerance, options.budget, numbers),
-        plan=Plans(target, calibrated=True) if options.layout == "atlas" else None,
-        shorten=shorten if auto and options.layout == "atlas" else None,
+    prepared = _prepared(
+        graph, target, options, replace(settings, images=_CountedImages(calibration, progress)), numbers
     )
     finer, spent = None, prepared.spent
-    if prepared.cost_8bit is not None and spent is not None and auto and options.weight_bits == "auto":
+    if prepared.cost_8bit is not None and spent is not None and options.weights == options.weight_bits == "auto":
         is_far = (spent.times or 0.0) > MOST_COST
         finer = FinerWeights(prepared.cost_8bit, spent.error, spent.tolerance or 0.0, is_far)
     program = lower.to_program(prepared.graph, target, settings, finer=finer, progress=progress)
     return to_bundle(program, labels, progress), program, prepared
+
+
+def _prepared(
+    graph: Graph, target: Target, options: Options, calibration: Calibration, numbers: Collection[str] | None
+) -> PreparedGraph:
+    """Prepare an optimised graph. The plans of its layers, which refer to all weights, are freed on return."""
+    precise = Precision(options.precision, options.precision_for, options.tolerance, options.budget, numbers)
+    if options.layout != "atlas":
+        return prepare(graph, calibration, target=target, precision=precise)
+    plans = Plans(target, calibrated=bool(calibration.images or calibration.known.calibration_data))
+
+    def shorten(with_ranges: Graph) -> tuple[Graph, tuple[WideLayer, ...]]:
+        return long_texts.split_long(with_ranges, target, plans, calibration.known.exact)
+
+    return prepare(
+        graph,
+        calibration,
+        target=target,
+        precision=precise,
+        plan=plans,
+        shorten=shorten if options.weights == "auto" else None,
+    )

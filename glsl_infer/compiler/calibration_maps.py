@@ -47,20 +47,12 @@ def compute_maps(graph: Graph, images: Sequence[Inputs]) -> dict[str, Array]:
     shapes |= {name: graph.shapes[source] for name, (source, *_) in gates.items()}
     bytes_per_image = sum(4 * math.prod(shape) for shape in shapes.values())
     count = min(PICTURES, max(FEWEST, MOST_BYTES // max(bytes_per_image, 1)))
-    chosen: list[Inputs]
-    if len(images):
-        indices = dict.fromkeys(index * len(images) // count for index in range(count))
-        chosen = [images[index] for index in indices]
-    else:
-        chosen = [
-            {node.name: _placeholder(node, graph.shapes[node.name], seed) for node in graph.inputs}
-            for seed in range(count)
-        ]
-    maps = {name: np.empty((len(chosen), *shape), np.float32) for name, shape in shapes.items()}
+    computed_images = _selected(graph, images, count)
+    maps = {name: np.empty((len(computed_images), *shape), np.float32) for name, shape in shapes.items()}
 
-    def keep(index: int) -> None:
+    def compute(index: int) -> None:
         vectors: dict[str, Array] = {}
-        for name, value in reference.all_values(graph, chosen[index], mode="float", wanted=read):
+        for name, value in reference.all_values(graph, computed_images[index], mode="float", names=read):
             if name in maps:
                 maps[name][index] = value
             elif name in read:
@@ -69,9 +61,18 @@ def compute_maps(graph: Graph, images: Sequence[Inputs]) -> dict[str, Array]:
             (gate,) = (vectors[operand] for operand in operands if operand in vectors)
             maps[name][index] = maps[source][index] * gate
 
-    for _ in parallel_map(keep, range(len(chosen))):
+    for _ in parallel_map(compute, range(len(computed_images))):
         pass
     return maps
+
+
+def _selected(graph: Graph, images: Sequence[Inputs], count: int) -> list[Inputs]:
+    """Return evenly spaced images, all if there are fewer than ``count``, or placeholders if there are none."""
+    if len(images):
+        return [images[index] for index in dict.fromkeys(index * len(images) // count for index in range(count))]
+    return [
+        {node.name: _placeholder(node, graph.shapes[node.name], seed) for node in graph.inputs} for seed in range(count)
+    ]
 
 
 def _placeholder(node: Node, shape: Sequence[int], seed: int) -> NDArray[Any]:

@@ -61,29 +61,41 @@ def choose(
         limits: the remaining budget.
         progress: called with a progress message for each layer.
     """
-    offers, cost, cost_8bit = plan.offers, plan.cost, limits.cost_8bit
-    names, count = looked_at(graph, offers.keys(), len(images))
-    pictures = [images[index * len(images) // count] for index in range(count)]
+    errors = _errors(graph, plan, images, limits, progress)
+    prices = {name: _price(plan.offers[name], limits.cost_8bit) for name in errors}
+    most_work, most_draws = (FAR_COST, FAR_DRAWS) if limits.is_far else (MOST_COST, MOST_COST)
+    least_gain = WORTH * FAR_WORTH if limits.is_far else WORTH
+    work_left = most_work - plan.cost.work / limits.cost_8bit.work
+    draws_left = most_draws - plan.cost.draws / limits.cost_8bit.draws
+    total_error = limits.error**2 + sum(error**2 for error in errors.values())  # squared
+    chosen = set[str]()
+    for name in sorted(errors, key=lambda name: (-(errors[name] ** 2) / max(*prices[name], 1e-4), name)):
+        if total_error <= limits.enough**2:
+            break
+        gain, (work, draws) = errors[name] ** 2, prices[name]
+        is_affordable = work <= max(work_left, 0.0) and draws <= max(draws_left, 0.0)
+        if is_affordable and gain >= least_gain * max(work, draws) * total_error:
+            work_left, draws_left = work_left - work, draws_left - draws
+            total_error = max(total_error - gain, 1e-24)
+            chosen.add(name)
+    return frozenset(chosen)
+
+
+def _errors(
+    graph: Graph,
+    plan: Builder,
+    images: Sequence[Inputs],
+    limits: FinerWeights,
+    progress: Callable[[str], object],
+) -> dict[str, float]:
+    """Return the error of the outputs due to the rounded weights of each layer; arguments as for ``choose``."""
+    names, count = looked_at(graph, plan.offers.keys(), len(images))
+    measured_images = [images[index * len(images) // count] for index in range(count)]
     rounded = dict[str, Node]()
     for name in sorted(names):
         progress(f"weights: layer {len(rounded) + 1} of {len(names)}, {name}")
-        rounded[name] = offers[name].rounded()
-    errors = Runs(graph, pictures, [Fold()] * count, rounded, as_values=limits.is_far).errors
-    prices = {name: _price(offers[name], cost_8bit) for name in errors}
-    most_work, most_draws = (FAR_COST, FAR_DRAWS) if limits.is_far else (MOST_COST, MOST_COST)
-    least_gain = WORTH * FAR_WORTH if limits.is_far else WORTH
-    budgets = [most_work - cost.work / cost_8bit.work, most_draws - cost.draws / cost_8bit.draws]
-    total = limits.error**2 + sum(error**2 for error in errors.values())
-    chosen = set[str]()
-    for name in sorted(errors, key=lambda name: (-(errors[name] ** 2) / max(*prices[name], 1e-4), name)):
-        if total <= limits.enough**2:
-            break
-        affordable = all(price <= max(budget, 0.0) for price, budget in zip(prices[name], budgets))
-        if affordable and errors[name] ** 2 >= least_gain * max(prices[name]) * total:
-            budgets = [budget - price for price, budget in zip(prices[name], budgets)]
-            total = max(total - errors[name] ** 2, 1e-24)
-            chosen.add(name)
-    return frozenset(chosen)
+        rounded[name] = plan.offers[name].rounded()
+    return Runs(graph, measured_images, [Fold()] * count, rounded, as_values=limits.is_far).errors
 
 
 def _price(offer: FinerOffer, total: Cost) -> tuple[float, float]:

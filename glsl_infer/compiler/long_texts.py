@@ -9,14 +9,12 @@ compiles.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 
 from glsl_infer import ops
-from glsl_infer.compiler.lower import planned
-from glsl_infer.compiler.ranges import Calibration
+from glsl_infer.compiler.planned_cost import Plans
 from glsl_infer.compiler.ranges.wide import WideLayer, cost_of_sums, split_wide
 from glsl_infer.graph import Graph, Node
-from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.target import Target
 from glsl_infer.program import WeightsChoice
@@ -26,26 +24,24 @@ _RESIDUAL_AND_BIAS = 2
 
 
 def split_long(
-    graph: Graph, target: Target, calibration: Calibration, progress: Callable[[str], object] = str
+    graph: Graph, target: Target, plans: Plans, exact: Collection[str] = ()
 ) -> tuple[Graph, tuple[WideLayer, ...]]:
     """Return the graph with partial sums for layers whose baked constants would cost much more than the sums.
 
     Args:
         graph: a prepared graph; the scales of the partial sums must be computed afterwards.
         target: options of code generation, with ``auto`` weights in atlas layout.
-        calibration: images for which weights are rounded, and layers with weights of more than 8 bits.
-        progress: called with a progress message for each layer.
+        plans: plans for this target.
+        exact: layers with weights of more than 8 bits, which are not split.
 
     Returns:
         The graph, and a description of each split layer.
     """
     long_layers = {node.name for node in graph.nodes if _exceeds_arrays(node, target.uniform_vectors)}
-    long_layers -= {*target.weights_for, *calibration.known.exact}
-    if not long_layers:  # as in most networks; others need one more plan
+    long_layers -= {*target.weights_for, *exact}
+    if not long_layers:  # as in most networks
         return graph, ()
-    maps = CalibrationMaps(dict, has_images=bool(calibration.images or calibration.known.calibration_data))
-    plan = planned(graph, target, maps, calibration.known.exact, progress)
-    choices = [target.choice(layer) for layer in plan.layer_weights.values() if layer.name in long_layers]
+    choices = [target.choice(layer) for layer in plans.layer_weights(graph) if layer.name in long_layers]
     reasons = {choice.layer: choice.reason for choice in choices if _too_long(graph, choice, target)}
     return split_wide(graph, target, reasons) if reasons else (graph, ())
 

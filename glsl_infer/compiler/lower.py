@@ -67,6 +67,7 @@ def to_program(
         layer_weights = {**layer_weights, **{name: plan.offers[name].finer for name in chosen}}
         exact = sorted({*exact, *chosen})
         maps.forget(chosen)
+    plan.offers.clear()  # their functions refer to the plan and to packed weights: a cycle
     passthrough = _passthrough_outputs(graph, plan.values)
     if passthrough:
         copied = _with_copies(graph, passthrough, plan.values)

@@ -22,7 +22,7 @@ from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.calibration_maps import CalibrationMaps
 from glsl_infer.lowering.frame_cost import frame_cost
 from glsl_infer.lowering.target import Target
-from glsl_infer.lowering.weights_plan import Cost
+from glsl_infer.lowering.weights_plan import Cost, LayerWeights
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class LayerPlan:
         convolution: (work, draws) of a convolution; None for other layers.
         drawn: layer names of its draws; none for a convolution.
         second_halves: layer names of the draws to append when the next layer is drawn.
+        layer_weights: properties of its weights, if it has a choice of modes.
         weights: references to the weights, to prevent the reuse of their ids.
     """
 
@@ -43,6 +44,7 @@ class LayerPlan:
     convolution: tuple[float, int] | None
     drawn: tuple[str, ...]
     second_halves: tuple[str, ...]
+    layer_weights: LayerWeights | None
     weights: tuple[object, ...]
 
 
@@ -69,7 +71,17 @@ class Plans:
         Raises:
             ModelError: a layer without a shader, by name.
         """
-        storage, plan = storage_of(graph), dict[str, LayerPlan]()
+        storage = storage_of(graph)
+        return cost_of(graph, storage, self._plan(graph, storage))
+
+    def layer_weights(self, graph: Graph) -> list[LayerWeights]:
+        """Return the properties of the weights of each layer with a choice of modes; arguments as for a call."""
+        plans = self._plan(graph, storage_of(graph)).values()
+        return [layer.layer_weights for layer in plans if layer.layer_weights is not None]
+
+    def _plan(self, graph: Graph, storage: Storage) -> dict[str, LayerPlan]:
+        """Return the plans of all layers."""
+        plan = dict[str, LayerPlan]()
         maps = CalibrationMaps(dict, has_images=self._calibrated)
         builder = Builder(graph, self._target, storage, maps, planning=True)
         for node in graph.nodes:
@@ -79,7 +91,8 @@ class Plans:
                 self._cache[key] = self._planned(node, builder)
             plan[node.name] = self._cache[key]
             builder.adopt(node, plan[node.name].allocated)
-        return cost_of(graph, storage, plan)
+        builder.offers.clear()  # their functions refer to the builder and to packed weights: a cycle
+        return plan
 
     def _planned(self, node: Node, builder: Builder) -> LayerPlan:
         """Plan a layer with a builder of the layers before it.
@@ -103,6 +116,7 @@ class Plans:
             builder.convolutions.get(node.name),
             tuple(layers[: second - first]),
             tuple(layers[second - first :]),
+            builder.layer_weights.get(node.name),
             tuple(node.weights.values()),
         )
 

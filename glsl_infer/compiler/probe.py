@@ -57,7 +57,7 @@ def make(
         The probe and the content of its member.
     """
     graph = program.graph
-    values = probe.inputs(inputs)
+    input_arrays = probe.inputs(inputs)
     noises = [None, *(np.random.default_rng(seed) for seed in range(NOISY_RUNS))]
     output_layers = {output.layers[0] for output in graph.outputs}
     output_values: dict[str, list[Array]] = {}
@@ -65,27 +65,32 @@ def make(
     records: list[NDArray[np.void]] = []
     offset = 0
     # All runs advance by one layer at a time, so the layers of a run need not be kept.
-    parallel_runs = [_run(program, values, noise) for noise in noises]
+    parallel_runs = [_run(program, input_arrays, noise) for noise in noises]
     layer_count = len(graph.nodes) - len(graph.inputs)
     for index in range(layer_count):
-        (name, exact), *noisy = parallel_map(next, parallel_runs)
-        runs = [value for _, value in noisy]
+        (name, exact), *noisy_layers = parallel_map(next, parallel_runs)
+        noisy_values = [value for _, value in noisy_layers]
         progress(f"probe: layer {index + 1} of {layer_count}, {name}")
         if name in output_layers:
-            output_values[name] = [exact, *runs]
+            output_values[name] = [exact, *noisy_values]
         if isinstance(ops.get(graph.by_name[name].op), ViewOperator):
             continue
         value = program.values[name]
-        worst, mean = map(max, zip(*parallel_map(partial(_differences, exact, value), runs)))
-        entries = _records(exact, value, seed=len(layers))
-        tolerance = 2.0 * worst + 1.0
-        mean_tolerance = round(2.0 * mean + 0.05 + tolerance / exact.size, 6)
-        layers.append(ProbeLayer(name, offset, len(entries), tolerance, mean_tolerance, value))
-        records.append(entries)
-        offset += len(entries)
-    by_name = {output.name: output for output in graph.outputs}
-    expected = tuple(_output(output, *output_values[by_name[output.name].layers[0]]) for output in outputs)
+        layer_records = _records(exact, value, seed=len(layers))
+        tolerance, mean_tolerance = _tolerances(exact, value, noisy_values)
+        layers.append(ProbeLayer(name, offset, len(layer_records), tolerance, mean_tolerance, value))
+        records.append(layer_records)
+        offset += len(layer_records)
+    layer_of = {output.name: output.layers[0] for output in graph.outputs}
+    expected = tuple(_output(output, *output_values[layer_of[output.name]]) for output in outputs)
     return Probe(PROBE_FORMULA, MEMBER, tuple(layers), expected), np.concatenate(records).tobytes()
+
+
+def _tolerances(exact: Array, value: Value, noisy_values: Sequence[Array]) -> tuple[float, float]:
+    """Return the tolerances of a layer's value and of their mean, in stored steps; see ``make``."""
+    worst, mean = map(max, zip(*parallel_map(partial(_differences, exact, value), noisy_values)))
+    tolerance = 2.0 * worst + 1.0
+    return tolerance, round(2.0 * mean + 0.05 + tolerance / exact.size, 6)
 
 
 def _differences(exact: Array, value: Value, run: Array) -> tuple[float, float]:

@@ -68,17 +68,17 @@ def _psroi_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Sh
 
 
 def _psroi_align(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    """Return the mean of the bilinear samples of each bin of each box, (boxes, rows, columns, channels)."""
     features, boxes = inputs[0], inputs[1] * inputs[1].dtype.type(attrs["scale"])
     (rows, columns), samples = attrs["bins"], attrs["samples"]
-    parts = features.reshape(*features.shape[:2], rows, columns, -1)
-    result = np.empty((len(boxes), rows, columns, parts.shape[-1]), features.dtype)
+    maps_of_bins = features.reshape(*features.shape[:2], rows, columns, -1)
+    result = np.empty((len(boxes), rows, columns, maps_of_bins.shape[-1]), features.dtype)
     steps = (np.arange(samples) + 0.5) / samples
     for index, (top, left, bottom, right) in enumerate(boxes):
         height, width = max(bottom - top, 1e-3) / rows, max(right - left, 1e-3) / columns
-        for i in range(rows):
-            for j in range(columns):
-                y, x = top + (i + steps) * height, left + (j + steps) * width
-                result[index, i, j] = _bilinear(parts[:, :, i, j], y, x).mean(axis=(0, 1))
+        for row, column in np.ndindex(rows, columns):
+            y, x = top + (row + steps) * height, left + (column + steps) * width
+            result[index, row, column] = _bilinear(maps_of_bins[:, :, row, column], y, x).mean(axis=(0, 1))
     return result
 
 
@@ -108,25 +108,37 @@ def _proposals_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequenc
 
 
 def _proposals(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    scores, deltas = inputs[0].reshape(-1), inputs[1].reshape(-1, 4)
-    rows, columns, count = inputs[0].shape
-    anchors = np.asarray(attrs["anchors"], scores.dtype).reshape(count, 4)
-    y, x = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
-    shifts = np.stack([y, x, y, x], axis=-1).reshape(rows * columns, 1, 4) * attrs["stride"]
-    translated = (anchors + shifts).reshape(-1, 4).astype(scores.dtype)
-    size = translated[:, 2:] - translated[:, :2]
-    centre = translated[:, :2] + size / 2 + deltas[:, :2] * size
-    half = size * np.exp(np.minimum(deltas[:, 2:], LARGEST_CHANGE)) / 2
+    """Return the best boxes without overlap, clipped to the image, (most, 4), with zeros after the last one."""
+    scores, boxes = inputs[0].reshape(-1), _proposed_boxes(attrs, inputs[1], inputs[0].shape)
     height, width = attrs["picture"]
-    boxes = np.concatenate([centre - half, centre + half], axis=1)
     boxes = np.clip(boxes, 0, np.asarray([height, width, height, width], scores.dtype))
-    large = (boxes[:, 2:] - boxes[:, :2] >= attrs["least_side"]).all(axis=1)
-    order = np.argsort(-np.where(large, scores, -np.inf), kind="stable")[: attrs["considered"]]
-    order = order[large[order]]
+    is_large = (boxes[:, 2:] - boxes[:, :2] >= attrs["least_side"]).all(axis=1)
+    order = np.argsort(-np.where(is_large, scores, -np.inf), kind="stable")[: attrs["considered"]]
+    order = order[is_large[order]]
     chosen = order[suppress(boxes[order], scores[order], attrs["most"], attrs["overlap"], -np.inf)]
     result = np.zeros((attrs["most"], 4), scores.dtype)
     result[: len(chosen)] = boxes[chosen]
     return result
+
+
+def _proposed_boxes(attrs: Attrs, deltas: Array, shape: Shape) -> Array:
+    """Return the anchors of all pixels, translated and scaled by deltas, (pixels * anchors, 4).
+
+    Args:
+        attrs: attributes of the operator.
+        deltas: change of each anchor: of its centre, in sizes, and the logarithm of the factor of its size.
+        shape: (rows, columns, anchors) of the map.
+    """
+    rows, columns, count = shape
+    anchors = np.asarray(attrs["anchors"], deltas.dtype).reshape(count, 4)
+    y, x = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
+    shifts = np.stack([y, x, y, x], axis=-1).reshape(rows * columns, 1, 4) * attrs["stride"]
+    translated = (anchors + shifts).reshape(-1, 4).astype(deltas.dtype)
+    changes = deltas.reshape(-1, 4)
+    size = translated[:, 2:] - translated[:, :2]
+    centre = translated[:, :2] + size / 2 + changes[:, :2] * size
+    half = size * np.exp(np.minimum(changes[:, 2:], LARGEST_CHANGE)) / 2
+    return np.concatenate([centre - half, centre + half], axis=1)
 
 
 KERNELS: Mapping[str, Kernel] = {

@@ -26,28 +26,32 @@ def _detections_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequen
 
 
 def _detections(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    deltas, anchors = inputs[0], weights["anchors"].astype(inputs[0].dtype)
-    scales = np.asarray(attrs["scales"], deltas.dtype)
-    centre = deltas[:, :2] / scales[:2] * anchors[:, 2:] + anchors[:, :2]
-    half = np.exp(np.minimum(deltas[:, 2:] / scales[2:], 8 * LARGEST_CHANGE)) * anchors[:, 2:] / 2
-    boxes = np.concatenate([centre - half, centre + half], axis=1)
+    """Return the best boxes with their classes and scores, (most, ``COLUMNS``), with zeros after the last one."""
+    boxes = _decoded_boxes(attrs, inputs[0], weights["anchors"].astype(inputs[0].dtype))
     scores = inputs[1][:, inputs[1].shape[1] - attrs["classes"] :]
-    least = np.nextafter(deltas.dtype.type(attrs["least_score"]), deltas.dtype.type(-np.inf))
+    least = np.nextafter(boxes.dtype.type(attrs["least_score"]), boxes.dtype.type(-np.inf))
     if attrs["each_class"]:
         chosen = [
-            suppress(boxes, scores[:, class_index], attrs["most_of_class"], attrs["overlap"], least)
-            for class_index in range(attrs["classes"])
+            suppress(boxes, class_scores, attrs["most_of_class"], attrs["overlap"], least) for class_scores in scores.T
         ]
-        classes = np.repeat(np.arange(len(chosen)), [len(each) for each in chosen])
+        classes = np.repeat(np.arange(len(chosen)), [len(rows_of_class) for rows_of_class in chosen])
         rows = np.concatenate(chosen)
     else:
         rows = suppress(boxes, scores.max(axis=1), attrs["most"], attrs["overlap"], least)
         classes = scores[rows].argmax(axis=1)
     best = np.argsort(-scores[rows, classes], kind="stable")[: attrs["most"]]
     rows, classes = rows[best], classes[best]
-    result = np.zeros((attrs["most"], COLUMNS), deltas.dtype)
+    result = np.zeros((attrs["most"], COLUMNS), boxes.dtype)
     result[: len(rows)] = np.column_stack([boxes[rows], classes, scores[rows, classes], np.ones(len(rows))])
     return result
+
+
+def _decoded_boxes(attrs: Attrs, deltas: Array, anchors: Array) -> Array:
+    """Return anchors (centre, size) translated and scaled by deltas in units of ``scales``, as corners, (n, 4)."""
+    scales = np.asarray(attrs["scales"], deltas.dtype)
+    centre = deltas[:, :2] / scales[:2] * anchors[:, 2:] + anchors[:, :2]
+    half = np.exp(np.minimum(deltas[:, 2:] / scales[2:], 8 * LARGEST_CHANGE)) * anchors[:, 2:] / 2
+    return np.concatenate([centre - half, centre + half], axis=1)
 
 
 def _by_class_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
@@ -58,17 +62,18 @@ def _by_class_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence
 
 
 def _by_class(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    """Return (class, index) of the boxes that remain of each class, padded with ``NO_BOX``."""
     boxes, scores = inputs
     if attrs["centres"]:
         half = boxes[:, 2:] / 2
         boxes = np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
     most = min(int(attrs["most"]), scores.shape[1])
     result = np.full((len(scores) * most, 2), NO_BOX, boxes.dtype)
-    at = 0
+    count = 0
     for class_index, class_scores in enumerate(scores):
         chosen = suppress(boxes, class_scores, most, attrs["overlap"], attrs["least_score"])
-        result[at : at + len(chosen)] = np.column_stack([np.full(len(chosen), class_index), chosen])
-        at += len(chosen)
+        result[count : count + len(chosen)] = np.column_stack([np.full(len(chosen), class_index), chosen])
+        count += len(chosen)
     return result
 
 

@@ -84,6 +84,7 @@ def _scatter_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[
 
 
 def _scatter(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    """Return a copy of a table with values written, or added, at the positions that exist."""
     table, indices, updates = operand_arrays(_WRITTEN, weights, inputs)
     depth = indices.shape[-1]
     positions, inside = to_indices(indices.reshape(-1, depth), np.asarray(table.shape[:depth]))

@@ -20,6 +20,8 @@ Step = Callable[[Array, Array, Array], "tuple[Array, Array]"]
 
 
 def _rule(gates: int) -> ShapeRule:
+    """Return the shape rule of a layer with this number of gates."""
+
     def shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
         length, width = require_rank(shapes[0], 2, "a sequence")
         if attrs["direction"] not in DIRECTIONS:
@@ -70,6 +72,7 @@ def _run(attrs: Attrs, weights: Weights, inputs: Sequence[Array], gates: int, st
 
 
 def _lstm(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    """Return the outputs of an LSTM, as of ``_run``."""
     recurrent = weights["recurrent"].astype(inputs[0].dtype)
     gate, function = activation(attrs["gates"]), activation(attrs["function"])
 
@@ -85,6 +88,7 @@ def _lstm(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 
 def _gru(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    """Return the outputs of a GRU, as of ``_run``."""
     dtype = inputs[0].dtype
     recurrent = weights["recurrent"].astype(dtype)
     hidden = recurrent.shape[1]

@@ -24,6 +24,7 @@ def _grid_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Sha
 
 
 def _grid(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    """Return a map sampled at a grid of coordinates from -1 to 1, (..., channels)."""
     x, grid = [*inputs, *(weight.astype(inputs[0].dtype) for weight in weights.values())][:2]
     coordinates = []
     for component, size in ((1, x.shape[0]), (0, x.shape[1])):
@@ -32,11 +33,11 @@ def _grid(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
         if attrs["padding"] == "reflection":
             at = _reflected(at, size, bool(attrs["align_corners"]))
         coordinates.append(at if attrs["padding"] == "zeros" else np.clip(at, 0, size - 1))
-    y, z = coordinates
+    y, x_positions = coordinates
     if attrs["mode"] == "nearest":
-        return _at(x, np.rint(y), np.rint(z))
-    top, left = np.floor(y), np.floor(z)
-    down, right = (y - top)[..., None], (z - left)[..., None]
+        return _at(x, np.rint(y), np.rint(x_positions))
+    top, left = np.floor(y), np.floor(x_positions)
+    down, right = (y - top)[..., None], (x_positions - left)[..., None]
     upper = _at(x, top, left) * (1 - right) + _at(x, top, left + 1) * right
     lower = _at(x, top + 1, left) * (1 - right) + _at(x, top + 1, left + 1) * right
     between: Array = upper * (1 - down) + lower * down

@@ -31,14 +31,14 @@ def _axes(attrs: Attrs, rank: int) -> tuple[int, ...]:
     return axes
 
 
-def _reshaped(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+def _reshape_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
     shape = tuple(attrs["shape"])
     if math.prod(shape) != math.prod(shapes[0]):
         raise ValueError(f"a reshape of {shapes[0]} to {shape}; give as many numbers")
     return shape
 
 
-def _transposed(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+def _transpose_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
     axes = _axes(attrs, len(shapes[0]))
     if len(axes) != len(shapes[0]):
         raise ValueError(f"axes {axes} of a tensor of shape {shapes[0]}; name each once")
@@ -58,14 +58,16 @@ def _concat_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[S
 def _slices(attrs: Attrs, shape: Shape) -> tuple[slice, ...]:
     begin, size = tuple(attrs["begin"]), tuple(attrs["size"])
     steps = tuple(attrs["strides"]) or (1,) * len(shape)
-    lines = [range(b, b + s * step, step or 1) for b, s, step in zip(begin, size, steps)]
+    lines = [range(first, first + count * step, step or 1) for first, count, step in zip(begin, size, steps)]
     fits = len(begin) == len(size) == len(steps) == len(shape) and all(steps)
-    # Check only the ends of each line, because a file can request a line of any length.
-    if not fits or any(
-        not line or min(line[0], line[-1]) < 0 or max(line[0], line[-1]) >= n for line, n in zip(lines, shape)
-    ):
+    if not fits or not all(_is_inside(line, length) for line, length in zip(lines, shape)):
         raise ValueError(f"a slice of {size} from {begin} on of a tensor of shape {shape}; stay inside it")
     return tuple(slice(line.start, line.stop if line.stop >= 0 else None, line.step) for line in lines)
+
+
+def _is_inside(line: range, length: int) -> bool:
+    """Return whether all indices of a line exist. Only its ends are checked, because a file can request any length."""
+    return bool(line) and min(line[0], line[-1]) >= 0 and max(line[0], line[-1]) < length
 
 
 def _slice_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
@@ -73,7 +75,7 @@ def _slice_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Sh
     return tuple(attrs["size"])
 
 
-def _reduced_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+def _reduction_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
     axes = _axes(attrs, len(shapes[0]))
     if attrs["reduction"] not in REDUCTIONS:
         raise ValueError(f"reduction '{attrs['reduction']}'; there are: {', '.join(REDUCTIONS)}")
@@ -105,15 +107,15 @@ def _norm(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     return result + weights["beta"].astype(x.dtype) if "beta" in weights else result
 
 
-_PADDED = ("constant", "edge", "reflect", "symmetric", "wrap")
+_PADDING_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
 def _padding_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
     widths = tuple(attrs["padding"])
-    if len(widths) != 2 * len(shapes[0]) or min(widths, default=0) < 0 or attrs["mode"] not in _PADDED:
+    if len(widths) != 2 * len(shapes[0]) or min(widths, default=0) < 0 or attrs["mode"] not in _PADDING_MODES:
         raise ValueError(
             f"padding by {widths} with mode '{attrs['mode']}' of a tensor of shape {shapes[0]}; give (before, after) "
-            f"for each axis, and one of: {', '.join(_PADDED)}"
+            f"for each axis, and one of: {', '.join(_PADDING_MODES)}"
         )
     return tuple(size + widths[2 * axis] + widths[2 * axis + 1] for axis, size in enumerate(shapes[0]))
 
@@ -128,7 +130,7 @@ KERNELS: Mapping[str, Kernel] = {
     "tensor_reshape": Kernel(
         "The same values in another shape.",
         (1, 1),
-        _reshaped,
+        _reshape_shape,
         lambda attrs, weights, inputs: inputs[0].reshape(tuple(attrs["shape"])),
         {"shape": None},
         range="kept",
@@ -136,7 +138,7 @@ KERNELS: Mapping[str, Kernel] = {
     "tensor_transpose": Kernel(
         "Transposition of axes.",
         (1, 1),
-        _transposed,
+        _transpose_shape,
         lambda attrs, weights, inputs: inputs[0].transpose(_axes(attrs, inputs[0].ndim)),
         {"axes": None},
         range="kept",
@@ -167,7 +169,7 @@ KERNELS: Mapping[str, Kernel] = {
     "tensor_reduce": Kernel(
         "Mean, sum, maximum, minimum or product along axes.",
         (1, 1),
-        _reduced_shape,
+        _reduction_shape,
         _reduced,
         {"reduction": None, "axes": None, "keep": False},
     ),

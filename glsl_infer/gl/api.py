@@ -1,7 +1,8 @@
 """OpenGL ES 2.0 functions of the engine, called through ctypes.
 
-PyOpenGL only locates the library. Calls through ctypes cost a fraction of its checked wrappers, and change no global
-state of the application. Calls without prototypes (``Api.prepared``) cost a third of those with prototypes.
+Calls through ctypes cost a fraction of PyOpenGL's checked wrappers, and change no global state of the application.
+Calls without prototypes (``Api.prepared``) cost a third of those with prototypes. PyOpenGL only locates a library that
+does not have its usual name, because a Pi Zero needs 45 million instructions to import it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import POINTER, c_char_p, c_float, c_int, c_uint, c_void_p
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 from glsl_infer.errors import ContextError, GlError, pip_install
@@ -116,6 +116,34 @@ _ERRORS = {
 _ERRORS[0x0507] = "GL_CONTEXT_LOST"  # from KHR_robustness; drivers return it after a reset
 
 
+class _Prepared:
+    """Functions without result and without prototypes, created at their first use; see ``Api``."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library, self._keeping_lock = library, ctypes.PyDLL(None, handle=library._handle)
+
+    def __getattr__(self, name: str) -> Any:
+        result_type, _ = _signature(name)
+        if result_type is not None:
+            raise AttributeError(f"gl{name} has a result")
+        source = self._keeping_lock if name in STATE else self._library
+        entry_point = source[f"gl{name}"]  # each subscription creates a function object without prototype
+        entry_point.restype = None
+        setattr(self, name, entry_point)
+        return entry_point
+
+
+def _signature(name: str) -> tuple[Any, tuple[Any, ...]]:
+    """Return the types of a function's result and of its arguments.
+
+    Raises:
+        AttributeError: the engine does not use this function.
+    """
+    if name not in _SIGNATURES:
+        raise AttributeError(f"gl{name} is not in glsl_infer.gl.api._SIGNATURES")
+    return _SIGNATURES[name]
+
+
 class Api:
     """Functions of the GL ES 2.0 library, without their ``gl`` prefix: ``api.Clear(mask)``.
 
@@ -127,21 +155,16 @@ class Api:
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        self.prepared = SimpleNamespace()
-        keeping_lock = ctypes.PyDLL(None, handle=library._handle)
-        for name, (result_type, arguments) in _SIGNATURES.items():
-            prototype = ctypes.CFUNCTYPE(result_type, *arguments)
-            entry_point: Any = prototype((f"gl{name}", library))
-            entry_point.__name__ = f"gl{name}"
-            setattr(self, name, entry_point)
-            if result_type is None:
-                source = keeping_lock if name in STATE else library
-                entry_point = source[f"gl{name}"]  # each subscription creates a function object without prototype
-                entry_point.restype = None
-                setattr(self.prepared, name, entry_point)
+        self.prepared = _Prepared(library)
+        self._library = library
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"gl{name} is not in glsl_infer.gl.api._SIGNATURES")
+        """Create a function at its first use: a start uses half of them."""
+        result_type, arguments = _signature(name)
+        entry_point: Any = ctypes.CFUNCTYPE(result_type, *arguments)((f"gl{name}", self._library))
+        entry_point.__name__ = f"gl{name}"
+        setattr(self, name, entry_point)
+        return entry_point
 
     def check(self, where: str) -> None:
         """Raise GlError if the driver has recorded an error since the last check."""
@@ -196,9 +219,9 @@ def gles2() -> Api:
     """Return the functions of this machine's GL ES 2.0 library.
 
     Raises:
-        ContextError: the library or PyOpenGL is not installed.
+        ContextError: the library is not installed, or not on Linux and PyOpenGL is not.
     """
-    return Api(_library("GLES2", "libGLESv2"))
+    return Api(_library("GLES2", "libGLESv2", 2))
 
 
 @cache
@@ -206,20 +229,31 @@ def egl_library() -> ctypes.CDLL:
     """Return this machine's EGL library.
 
     Raises:
-        ContextError: the library or PyOpenGL is not installed.
+        ContextError: the library is not installed, or not on Linux and PyOpenGL is not.
     """
-    return _library("EGL", "libEGL")
+    return _library("EGL", "libEGL", 1)
 
 
-def _library(attribute: str, name: str) -> ctypes.CDLL:
-    if sys.platform.startswith("linux") and "OpenGL.platform" not in sys.modules:
-        os.environ.setdefault("PYOPENGL_PLATFORM", "egl")  # a headless machine has no GLX
+def _library(attribute: str, name: str, version: int) -> ctypes.CDLL:
+    """Load a library by the name that it has on Linux, else as PyOpenGL does.
+
+    Args:
+        attribute: its name on PyOpenGL's platforms.
+        name: its name without suffix.
+        version: of its interface.
+    """
+    linux = sys.platform.startswith("linux")
+    if linux:
+        if "OpenGL.platform" not in sys.modules:
+            os.environ.setdefault("PYOPENGL_PLATFORM", "egl")  # a headless machine has no GLX
+        with suppress(OSError):
+            return ctypes.CDLL(f"{name}.so.{version}")
     try:
         from OpenGL.platform.egl import EGLPlatform
 
         library = getattr(EGLPlatform(), attribute)
     except ModuleNotFoundError as error:
-        if error.name == "OpenGL":
+        if error.name == "OpenGL" and not linux:
             raise ContextError("the Python package PyOpenGL is not installed", pip_install("PyOpenGL")) from None
         library = None
     except (ImportError, OSError, AttributeError, TypeError, AssertionError):  # PyOpenGL's errors for a missing library

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Protocol, Union
 
 from glsl_infer.errors import ContextError
-from glsl_infer.gl import CHOICES, DEVICE, GLFW, SURFACELESS, egl, glfw_window
+from glsl_infer.gl import CHOICES, DEVICE, GLFW, SURFACELESS, egl
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 from glsl_infer.support import llvm_clash
 from glsl_infer.support.closing import Closing, warn_unclosed
@@ -39,10 +39,16 @@ class Native(Protocol):
         """Destroy the context and its resources. Called once, when it is not current in any thread."""
 
 
+def _hidden_window() -> Native:
+    from glsl_infer.gl import glfw_window  # contexts without a window start sooner without it
+
+    return glfw_window.hidden()
+
+
 WAYS: dict[str, Callable[[], Native]] = {
     SURFACELESS: egl.surfaceless,
     DEVICE: egl.device,
-    GLFW: glfw_window.hidden,
+    GLFW: _hidden_window,
 }
 """Methods of context creation, in the order tried by ``auto``."""
 

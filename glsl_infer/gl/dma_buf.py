@@ -82,6 +82,7 @@ class DmaBuf:
         return f"{self.width} x {self.height} pixels {self.fourcc}, rows of {strides} bytes{modifier}"
 
     def _problems(self) -> Iterator[str]:
+        """Yield a message for each property that is outside its bounds."""
         for name, value in (("width", self.width), ("height", self.height)):
             if value < 1:
                 yield f"{name}={value}; it is 1 or more"

@@ -100,6 +100,7 @@ class Importer(Closing):
         return frozenset(code & 0xFFFFFFFF for code in formats()) if self._reports_formats else frozenset()
 
     def _format_refusal(self, picture: DmaBuf) -> str | None:
+        """Return the reason why the driver cannot import an image's format or modifier; None if it might."""
         code = fourcc_code(picture.fourcc)
         if self._formats and code not in self._formats:
             supported = ", ".join(sorted(map(fourcc_text, self._formats)))

@@ -114,6 +114,7 @@ def device() -> EglContext:
 
 @cache
 def _egl() -> Any:
+    """Return the EGL library with the signatures of its functions."""
     library = egl_library()
     handle = c_void_p
     signatures: dict[str, tuple[Any, tuple[Any, ...]]] = {

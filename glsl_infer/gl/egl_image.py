@@ -108,6 +108,12 @@ class ExternalTexture(Closing):
             raise
 
     def _make(self) -> None:
+        """Create the texture of the image.
+
+        Raises:
+            ImageError: the driver refuses the image.
+            GlError: an earlier call left an error.
+        """
         gl, name = self._gl, c_uint()
         gl.check("before a texture is made of an EGLImage")  # so that a later error belongs to the image
         gl.GenTextures(1, byref(name))

@@ -194,6 +194,7 @@ def _stop(glfw: Any) -> None:
 
 
 def _create(glfw: Any, api: int, size: tuple[int, int], title: str, visible: bool) -> Any:
+    """Return a new window with an OpenGL ES 2.0 context of a context API, or None if GLFW cannot create it."""
     glfw.default_window_hints()
     for hint, value in (
         (glfw.CLIENT_API, glfw.OPENGL_ES_API),

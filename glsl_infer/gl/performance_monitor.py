@@ -81,6 +81,7 @@ def measure(context: Context, selected: list[Counter], work: Callable[[], object
 
 
 def _measured(context: Context, counter: Counter, work: Callable[[], object]) -> float | None:
+    """Return the value of a counter for ``work``; None if the driver cannot measure it."""
     gl, names = context.gl, (c_uint * 1)()
     while gl.GetError():
         pass  # errors of earlier calls

@@ -115,6 +115,11 @@ _FUNCTIONS: dict[str, Callable[[Doubles], Any]] = {
 
 
 def _shapes_after(step: HostStep, shapes: list[Shape]) -> list[Shape]:
+    """Return the shapes of arrays after a step.
+
+    Raises:
+        ValueError: the step is unknown, or does not fit the shapes.
+    """
     if step.step not in HOST_STEPS:
         raise ValueError(f"no step is called '{step.step:.40}'; there are: {', '.join(HOST_STEPS)}")
     if step.step == ROWS:

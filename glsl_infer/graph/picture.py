@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +55,8 @@ def with_picture_range(node: Node, scales: Sequence[float], zeros: Sequence[floa
     Equal values per channel become one value, and the defaults are left out. Therefore the graph.json of a network on
     [0, 1] has neither attribute.
     """
+    from dataclasses import replace  # runners start sooner without it
+
     attributes = dict(zip(("scales", "zeros"), (tuple(scales), tuple(zeros))))
     attributes = {key: values[:1] if len(set(values)) == 1 else values for key, values in attributes.items()}
     attrs = {key: value for key, value in node.attrs.items() if key not in attributes}

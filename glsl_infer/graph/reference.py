@@ -61,7 +61,7 @@ def run(model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None) -> Any
     needed_layers = set(graph.output_layers)
     values = {
         name: value
-        for name, value in all_values(graph, inputs, mode=mode, wanted=needed_layers)
+        for name, value in all_values(graph, inputs, mode=mode, names=needed_layers)
         if name in needed_layers
     }
     results = {
@@ -72,35 +72,31 @@ def run(model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None) -> Any
 
 
 def layers(
-    model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None, wanted: Collection[str] | None = None
+    model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None, names: Collection[str] | None = None
 ) -> Iterator[tuple[str, Array]]:
     """Yield (name, output) of each node except the inputs, in order; arguments as for ``all_values``."""
     graph = as_graph(model)
     input_names = {node.name for node in graph.inputs}
     return (
-        (name, value) for name, value in all_values(graph, inputs, mode=mode, wanted=wanted) if name not in input_names
+        (name, value) for name, value in all_values(graph, inputs, mode=mode, names=names) if name not in input_names
     )
 
 
 def all_values(
-    model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None, wanted: Collection[str] | None = None
+    model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None, names: Collection[str] | None = None
 ) -> Iterator[tuple[str, Array]]:
     """Yield (name, output) of each node, in order; arguments as for ``run``.
 
-    ``wanted`` restricts the computation to these nodes and their ancestors. Memory of outputs without further readers
+    ``names`` restricts the computation to these nodes and their ancestors. Memory of outputs without further readers
     is freed during the iteration.
     """
     graph = as_graph(model)
-    mode = default_mode(graph) if mode is None else mode
-    if mode not in MODES:
-        raise InputError(f"mode '{mode}'; choose one of {', '.join(MODES)}")
-    if mode == "stored" and default_mode(graph) == "float":
-        raise InputError("the graph has no ranges and scales yet; run glsl_infer.compiler.ranges.prepare on it")
+    mode = _checked_mode(graph, mode)
     arrays = by_name(graph, inputs)
     dtype = np.float32 if mode == "float" else np.float64
     values: dict[str, Array] = {}
-    unrounded: dict[str, Array] = {}
-    needed = _needed(graph, wanted) if wanted is not None else graph.by_name.keys()
+    unrounded_inputs: dict[str, Array] = {}  # layers on the CPU read the numbers of an input, not its texture
+    needed = _with_ancestors(graph, names) if names is not None else graph.by_name.keys()
     readers_left = {name: sum(reader.name in needed for reader in readers) for name, readers in graph.consumers.items()}
     for node in graph.nodes:
         if node.name not in needed:
@@ -108,13 +104,12 @@ def all_values(
         if node.operator.is_input:
             value = input_values(node, arrays[node.name])
             # The bytes of an image are exact. Storing them again could only lose precision of float64.
-            values[node.name] = (
-                value if mode == "float" or is_picture(node) else node.operator.store(node, value)
-            ).astype(dtype)
+            is_exact = mode == "float" or is_picture(node)
+            values[node.name] = (value if is_exact else node.operator.store(node, value)).astype(dtype)
             if any(reader.operator.on_cpu for reader in graph.consumers[node.name]):
-                unrounded[node.name] = value.astype(dtype)  # Layers on the CPU read the numbers, not the texture.
+                unrounded_inputs[node.name] = value.astype(dtype)
         else:
-            sources = unrounded if node.operator.on_cpu else {}
+            sources = unrounded_inputs if node.operator.on_cpu else {}
             # A variable for the inputs would keep their memory while the caller uses the layer.
             values[node.name] = layer(
                 node, [sources.get(name, values[name]) for name in node.inputs], stored=mode == "stored"
@@ -128,9 +123,25 @@ def all_values(
             del values[node.name]
 
 
-def _needed(graph: Graph, wanted: Collection[str]) -> set[str]:
+def _checked_mode(graph: Graph, mode: str | None) -> str:
+    """Return the mode, by default that of the graph.
+
+    Raises:
+        InputError: the mode is unknown, or is ``stored`` for a graph without ranges.
+    """
+    possible_mode = default_mode(graph)
+    if mode is None:
+        return possible_mode
+    if mode not in MODES:
+        raise InputError(f"mode '{mode}'; choose one of {', '.join(MODES)}")
+    if mode == "stored" and possible_mode == "float":
+        raise InputError("the graph has no ranges and scales yet; run glsl_infer.compiler.ranges.prepare on it")
+    return mode
+
+
+def _with_ancestors(graph: Graph, names: Collection[str]) -> set[str]:
     """Return the names of nodes and of all their ancestors."""
-    needed = set(wanted)
+    needed = set(names)
     for node in reversed(graph.nodes):
         if node.name in needed:
             needed.update(node.inputs)

@@ -163,46 +163,57 @@ class Allocation:
         height, width, channels = self.shapes[node.name]
         gutter = self._storage.gutters[node.name]
         slices = slices_of(channels)
-        colours = [(0, 0, 0, 0)] * slices
-        if gutter and not has_alpha_lane(node):
-            if any(zero != int(zero) or not 0 <= zero <= 255 for zero in zeros):
-                raise ModelError.layer(
-                    node.name,
-                    "padding around values of which no byte is 0",
-                    "let a 1x1 convolution of the image come first, or take the image over [0, 1]",
-                )
-            colours = clear_colours(zeros, channels)
         half = height + gutter if self._storage.bits.get(node.name, 8) == 16 else 0
-        column = self._as_column(node, gutter, half)
-        half = slices if half and column else half
-        if half and any(any(colour) for colour in colours):
-            if len({*zeros}) > 1:
-                advice = "keep it in 8 bits"
-                raise ModelError.layer(node.name, "16 bits of channels with several zero points and a gutter", advice)
-            colours = [(int(zeros[0]), 0, int(zeros[0]), 0)] * slices
+        is_column = self._as_column(node, gutter, half)
+        if half and is_column:
+            half = slices
+        colours = self._colours(node, gutter, zeros, has_halves=bool(half))
         views: dict[int, View] = {}
-        name, distinct = self._file_name(node.name), list(dict.fromkeys(colours))
-        for index_of_colour, colour in enumerate(distinct):
+        file_name, distinct_colours = self._file_name(node.name), list(dict.fromkeys(colours))
+        layout = self._layout if kind == "target" else "atlas"
+        for index_of_colour, colour in enumerate(distinct_colours):
             slices_of_colour = [index for index, slice_colour in enumerate(colours) if slice_colour == colour]
-            group = name if len(distinct) == 1 else f"{name}.{index_of_colour}"
-            layout = self._layout if kind == "target" else "atlas"
-            if column:
-                column_placement = place(group, slices + half, 1, 1, 0, layout, self._columns)
-                (corner,) = self._add_textures(node, column_placement, kind, colour)
+            texture = file_name if len(distinct_colours) == 1 else f"{file_name}.{index_of_colour}"
+            if is_column:
+                placement = place(texture, slices + half, 1, 1, 0, layout, self._columns)
+                (corner,) = self._add_textures(node, placement, kind, colour)
                 tile_views: Sequence[View] = [replace(corner, y=corner.y + row) for row in range(slices)]
             else:
-                placed = place(group, height + half, width, len(slices_of_colour), gutter, layout, self._columns)
-                tile_views = self._add_textures(node, placed, kind, colour)
-            views.update(
-                zip(slices_of_colour, (replace(view, half=half) for view in tile_views) if half else tile_views)
-            )
+                placement = place(texture, height + half, width, len(slices_of_colour), gutter, layout, self._columns)
+                tile_views = self._add_textures(node, placement, kind, colour)
+            views.update(zip(slices_of_colour, (replace(view, half=half) for view in tile_views)))
         if has_alpha_lane(node):
             gutter = 0  # the runner uploads such an image without gutter, and bytes of 0 around it
-        value = FeatureMap(
-            height, width, channels, gutter, tuple(views[index] for index in range(slices)), scales, zeros
-        )
+        ordered_views = tuple(views[index] for index in range(slices))
+        value = FeatureMap(height, width, channels, gutter, ordered_views, scales, zeros)
         self.values[node.name] = value
         return value
+
+    def _colours(
+        self, node: Node, gutter: int, zeros: tuple[float, ...], *, has_halves: bool
+    ) -> list[tuple[int, int, int, int]]:
+        """Return the clear colour of each slice, with which the gutter of a map has the value 0.
+
+        Raises:
+            ModelError: no clear colour has this value.
+        """
+        channels = self.shapes[node.name][2]
+        black = [(0, 0, 0, 0)] * slices_of(channels)
+        if not gutter or has_alpha_lane(node):
+            return black
+        if any(zero != int(zero) or not 0 <= zero <= 255 for zero in zeros):
+            raise ModelError.layer(
+                node.name,
+                "padding around values of which no byte is 0",
+                "let a 1x1 convolution of the image come first, or take the image over [0, 1]",
+            )
+        colours = clear_colours(zeros, channels)
+        if not has_halves or not any(any(colour) for colour in colours):
+            return colours
+        if len({*zeros}) > 1:
+            advice = "keep it in 8 bits"
+            raise ModelError.layer(node.name, "16 bits of channels with several zero points and a gutter", advice)
+        return [(int(zeros[0]), 0, int(zeros[0]), 0)] * len(colours)
 
     def _as_column(self, node: Node, gutter: int, half: int) -> bool:
         """Return whether the slices of a map are one column, which ``builder.with_columns`` can draw as one rectangle.
@@ -285,6 +296,11 @@ class Allocation:
     def _add_textures(
         self, node: Node, placed: Placement | None, kind: str, clear: tuple[int, int, int, int]
     ) -> tuple[View, ...]:
+        """Add the textures of a placement, or the shared textures that replace them; return the view of each tile.
+
+        Raises:
+            ModelError: there is no placement, because the tiles fit no texture.
+        """
         if placed is None:
             height, width, channels = self.shapes[node.name]
             raise ModelError.layer(

@@ -119,65 +119,106 @@ def draw(
     out = fold.output(node.activation, node.attrs, target.channels)
     factors = out.factor * per_channel(gamma, target.channels)
     offsets = out.offset + out.factor * per_channel(beta, target.channels)
-    folded = _with_factors(expression, operands, factors, offsets)
-    if folded is not None:
-        operands, factors, offsets = folded
-    constants = {name: rows for operand in operands for name, rows in operand.numbers(len(target.views)).items()}
-    results = [f"y = {expression};"]
-    if folded is not None and offsets.any():
-        constants["offset"] = fold.slices(offsets)
-        results.append("y += offset;")
-    elif not _is_identity(factors, offsets):
-        constants |= {"factor": fold.slices(factors), "offset": fold.slices(offsets)}
-        results.append("y = factor * y + offset;")
-    textured = _values_to_texture(node, build, expression, operands, target, out, constants)
+    formula = _formula(expression, operands, factors, offsets, len(target.views))
+    textured = _values_to_texture(node, build, expression, formula.operands, target, out, formula.constants)
+    uniform_constants = {name: rows for name, rows in formula.constants.items() if name not in textured}
     texture, units = None, dict[str, list[float]]()
     if textured:
         texels, units = number_texture.pack(textured, target.bits)
         texture = build.constant_texture(node, texels.shape[1], texels.shape[0], texels.tobytes())
-    constants = {name: rows for name, rows in constants.items() if name not in textured}
-    includes = ["store.glsl"] + ["fixed_point.glsl"] * any(
-        isinstance(operand.value, FixedPoint) for operand in operands
-    )
-    texts: dict[object, str] = {}  # most slices share a text
+
+    size = (target.width, target.height)
+    fragments: dict[object, str] = {}  # by the text of their lines, which most slices share
     for index, view in enumerate(target.views):
-        reads = {operand.name: operand.reads(index, target.width, target.height) for operand in operands}
+        reads = {operand.name: operand.reads(index, *size) for operand in formula.operands}
         if texture is not None:
             reads[number_texture.ROLE] = [Read(View(texture, 0, index), stride=(0.0, 0.0))]
         binding = build.bind(node, **reads)
-        unused = range(min(4, target.channels - 4 * index), 4)
-        lines = {
-            "declarations": [
-                *binding.declarations(*[number_texture.ROLE] * bool(textured)),
-                *(f"uniform vec4 {name};" for name in constants),
-                *number_texture.declarations(textured),
-            ],
-            "operands": [
-                *number_texture.lines(textured, target.bits, binding),
-                *(line for operand in operands for line in operand.text(binding)),
-            ],
-            "result": results,
-            "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
-        }
-        key = tuple(map(tuple, lines.values()))
-        if key not in texts:
-            texts[key] = codegen.fragment(
+        padding_lanes = range(min(4, target.channels - 4 * index), 4)
+        lines = formula.shader_lines(binding, textured, target.bits)
+        lines["pad_lanes"] = [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in padding_lanes]
+        text = tuple(map(tuple, lines.values()))
+        if text not in fragments:
+            fragments[text] = codegen.fragment(
                 "binary.frag",
-                includes=includes,
+                includes=["store.glsl", *["fixed_point.glsl"] * formula.reads_vectors],
                 activation=out.activation,
                 constants=out.constants,
                 saturates=True,
                 lines=lines,
             )
         uniforms: dict[str, Sequence[float]] = {
-            **number_texture.uniforms_of(constants, index),
+            **number_texture.uniforms_of(uniform_constants, index),
             **(binding.texels(number_texture.ROLE) if textured else {}),
             **units,
             **out.uniforms(index),
         }
-        part = str(index) if unused else None
-        size = (target.width, target.height)
-        build.draw_tile(node, texts[key], view, size, binding, uniforms, part=part)
+        part = str(index) if padding_lanes else None
+        build.draw_tile(node, fragments[text], view, size, binding, uniforms, part=part)
+
+
+@dataclass(frozen=True)
+class _Formula:
+    """An expression with the factors and offsets of its output.
+
+    Attributes:
+        operands: its operands.
+        lines: GLSL lines that compute ``y`` from them.
+        constants: constants of operands and lines, by name, (slices, 4) each.
+    """
+
+    operands: Sequence[_Operand]
+    lines: Sequence[str]
+    constants: number_texture.Rows
+
+    @property
+    def reads_vectors(self) -> bool:
+        """True if an operand is a vector."""
+        return any(isinstance(operand.value, FixedPoint) for operand in self.operands)
+
+    def shader_lines(self, binding: Binding, textured: number_texture.Rows, bits: int) -> dict[str, Sequence[str]]:
+        """Return the declarations, operands and result for the shader of a draw.
+
+        Args:
+            binding: its reads.
+            textured: the constants in a texture; the others are uniforms.
+            bits: of the output.
+        """
+        uniforms = [f"uniform vec4 {name};" for name in self.constants if name not in textured]
+        return {
+            "declarations": [
+                *binding.declarations(*[number_texture.ROLE] * bool(textured)),
+                *uniforms,
+                *number_texture.declarations(textured),
+            ],
+            "operands": [
+                *number_texture.lines(textured, bits, binding),
+                *(line for operand in self.operands for line in operand.text(binding)),
+            ],
+            "result": self.lines,
+        }
+
+
+def _formula(
+    expression: str,
+    operands: Sequence[_Operand],
+    factors: NDArray[np.float64],
+    offsets: NDArray[np.float64],
+    slices: int,
+) -> _Formula:
+    """Return the formula of ``factors * expression + offsets``, (channels,) each, with the fewest constants."""
+    folded = _with_factors(expression, operands, factors, offsets)
+    if folded is not None:
+        operands, factors, offsets = folded
+    constants = {name: rows for operand in operands for name, rows in operand.numbers(slices).items()}
+    lines = [f"y = {expression};"]
+    if folded is not None and offsets.any():
+        constants["offset"] = fold.slices(offsets)
+        lines.append("y += offset;")
+    elif not _is_identity(factors, offsets):
+        constants |= {"factor": fold.slices(factors), "offset": fold.slices(offsets)}
+        lines.append("y = factor * y + offset;")
+    return _Formula(operands, lines, constants)
 
 
 def _with_factors(

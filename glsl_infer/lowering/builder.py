@@ -230,6 +230,7 @@ class Builder(Allocation):
             self._append(entry)
 
     def _append(self, draw: DrawCall) -> None:
+        """Append a draw as a pass after the layer's passes into its target, or merge it with the last of them."""
         node, fragment, target, sources = draw.node, draw.fragment, draw.target, draw.sources
         textures = tuple(texture for _, texture in draw.samplers)
         assert target not in textures, f"{node.name}: feedback"
@@ -278,6 +279,7 @@ class Builder(Allocation):
         )
 
     def _program(self, draw: DrawCall, fragment: str, values: Mapping[str, UniformValue]) -> ShaderProgram:
+        """Return the program of a draw, added if no draw had its text and its number of varyings before."""
         varyings = codegen.varyings(len(draw.sources))
         if (varyings, fragment) in self._programs:
             return self._programs[varyings, fragment]

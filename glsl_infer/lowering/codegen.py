@@ -73,6 +73,7 @@ def fragment(
     lines: Mapping[str, Sequence[str]] | None = None,
     defines: Mapping[str, Union[int, float, str]] | None = None,
     exact: bool = True,
+    functions: Mapping[str, Activation] = MappingProxyType({}),
 ) -> str:
     """Return a fragment shader, without the prelude, from a template.
 
@@ -87,6 +88,7 @@ def fragment(
         lines: text for the ``//@ key`` lines.
         defines: macros; floats are written as GLSL literals.
         exact: whether the shader has registers for exact powers; those with a residual do not.
+        functions: further activations without constants, by the names of their functions.
     """
     blocks = [
         f"#define {key} {number(value) if isinstance(value, float) else value}"
@@ -95,8 +97,9 @@ def fragment(
     for key, rows in constants.items():
         blocks += _constant(key, rows, "" if key in fetched else "uniform ")
     function = "" if activation is None else _function(activation, saturates)
+    others = [_function(other, saturates=False).replace("activation(", f"{key}(") for key, other in functions.items()]
     generated = [value for value in (defines or {}).values() if isinstance(value, str)]
-    generated += [line for key in (lines or {}) for line in (lines or {})[key]]
+    generated += [*others, *(line for key in (lines or {}) for line in (lines or {})[key])]
     blocks += [
         template(include).rstrip("\n")
         for include in [*includes, *(_exact(activation, "\n".join([function, *generated]), includes) if exact else [])]
@@ -107,7 +110,7 @@ def fragment(
             ranged = "vec4 activation(vec4 x) {\n    return ranged(function(x));\n}"
             function = f"{unranged}\n{template('range.glsl')}{ranged}"
         blocks.append(function)
-    return "\n".join([*blocks, fill(template(name), lines or {})])
+    return "\n".join([*blocks, *others, fill(template(name), lines or {})])
 
 
 def _exact(activation: Activation | None, text: str, includes: Sequence[str]) -> list[str]:

@@ -117,6 +117,7 @@ def draw(
     if has_residual:
         residual_coordinates = Coordinates([slice_draw.binding for slice_draw in layer_draws], "residual")
 
+    shader = _Shader(sums, output, gate, is_baked, has_residual)
     fragments: dict[int, str] = {}  # draws with an array and the same list of taps share a shader
     for index, (view, slice_draw) in enumerate(zip(target.views, layer_draws)):
         binding, taps = slice_draw.binding, [*slice_draw.taps]
@@ -139,29 +140,7 @@ def draw(
 
         taps_id = id(slice_draw.taps)
         if is_baked or taps_id not in fragments:
-            fragments[taps_id] = codegen.fragment(
-                "convolution.frag",
-                includes=[
-                    "store.glsl",
-                    "cut_sums.glsl",
-                    *([] if waits else ["tied.glsl"]),
-                    *([] if gate is None else ["gated.glsl"]),
-                ],
-                exact=not has_residual,
-                activation=output.activation,
-                constants=output.constants,
-                saturates=True,
-                lines={
-                    "declarations": slice_draw.declarations,
-                    "coordinates": slice_draw.coordinates,
-                    "taps": tap_lines(
-                        taps,
-                        _baked_weight(drawn[index]) if is_baked else _array_weight,
-                        wait="WAIT" if waits else "TIED",
-                    ),
-                },
-                defines=_defines(sums, index, start, gate, is_baked=is_baked, waits=waits),
-            )
+            fragments[taps_id] = shader.fragment(index, slice_draw, taps, start, waits=waits)
         part = str(index) if is_baked else None
         size = (target.width, target.height)
         build.draw_tile(node, fragments[taps_id], view, size, binding, uniforms, part=part)
@@ -185,32 +164,67 @@ def _sums(
     return _Sums(rows, starts.truncated, starts.fetch_offsets, has_units)
 
 
-def _defines(
-    sums: _Sums, index: int, start: Sequence[float], gate: FixedPoint | None, *, is_baked: bool, waits: bool
-) -> dict[str, int | float | str]:
-    """Return the macros of a slice's shader.
+@dataclass(frozen=True)
+class _Shader:
+    """The shader of a layer, whose text depends on the taps of a draw.
 
-    Args:
+    Attributes:
         sums: the sums of the layer.
-        index: index of the slice.
-        start: initial value of its sum on devices that truncate.
+        output: activation and scaling of the sums.
         gate: vector that multiplies the input's channels, if any.
-        is_baked: whether weights are constants in the shader.
-        waits: whether its fetches are ordered.
+        is_baked: whether weights are constants in the shader, which then belongs to a single slice.
+        has_residual: whether a residual is added.
     """
-    count = sums.rows.shape[1]
-    weight = _baked_weight(sums.drawn[index]) if is_baked else _array_weight
-    defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
-    if gate is not None:
-        defines["GATE_SCALE"] = gate.scale
-    if not is_baked:
-        defines["WEIGHT_COUNT"] = count
-    if sums.has_units:
-        defines["UNIT"] = UNIT
-    if waits and sums.fetch_offsets is not None:
-        defines["LATE"] = sums.fetch_offset(index) if is_baked else "late"
-    defines["CUT_BIAS"] = codegen.vec(start) if is_baked else "cut_bias"
-    return defines
+
+    sums: _Sums
+    output: StoredSum
+    gate: FixedPoint | None
+    is_baked: bool
+    has_residual: bool
+
+    def fragment(
+        self, index: int, slice_draw: conv_draws.Draw, taps: Sequence[Tap], start: Sequence[float], *, waits: bool
+    ) -> str:
+        """Return the text for a draw.
+
+        Args:
+            index: index of the slice.
+            slice_draw: its draw.
+            taps: taps of the input, and of the residual if any.
+            start: initial value of the sum on devices that truncate.
+            waits: whether its fetches are ordered.
+        """
+        weight = _baked_weight(self.sums.drawn[index]) if self.is_baked else _array_weight
+        count = self.sums.rows.shape[1]
+        defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
+        if self.gate is not None:
+            defines["GATE_SCALE"] = self.gate.scale
+        if not self.is_baked:
+            defines["WEIGHT_COUNT"] = count
+        if self.sums.has_units:
+            defines["UNIT"] = UNIT
+        if waits and self.sums.fetch_offsets is not None:
+            defines["LATE"] = self.sums.fetch_offset(index) if self.is_baked else "late"
+        defines["CUT_BIAS"] = codegen.vec(start) if self.is_baked else "cut_bias"
+        return codegen.fragment(
+            "convolution.frag",
+            includes=[
+                "store.glsl",
+                "cut_sums.glsl",
+                *([] if waits else ["tied.glsl"]),
+                *([] if self.gate is None else ["gated.glsl"]),
+            ],
+            exact=not self.has_residual,
+            activation=self.output.activation,
+            constants=self.output.constants,
+            saturates=True,
+            lines={
+                "declarations": slice_draw.declarations,
+                "coordinates": slice_draw.coordinates,
+                "taps": tap_lines(taps, weight, wait="WAIT" if waits else "TIED"),
+            },
+            defines=defines,
+        )
 
 
 def _array_weight(column: int, lanes: str) -> str:

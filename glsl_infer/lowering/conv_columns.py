@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,28 +54,31 @@ class Columns:
         self.kernel_height, self.kernel_width, self.group_channels, self.filters = kernel_shape
         self.groups = groups
         self.slices = slices_of(self.filters)
-        self.reads: list[tuple[int, ...]] = []
+        self.reads, self.lanes = self._slots()
+        self.slots = len(self.lanes)
+        self.taps_per_slot = self.kernel_height * self.kernel_width
+        columns_per_slot = [self.taps_per_slot * self._columns_per_tap(slot) for slot in range(self.slots)]
+        self.starts: tuple[int, ...] = tuple(np.cumsum([0, *columns_per_slot]).tolist())
+
+    def _slots(self) -> tuple[list[tuple[int, ...]], tuple[tuple[int, ...], ...]]:
+        """Return ``reads`` and ``lanes``."""
+        reads: list[tuple[int, ...]] = []
         lanes: list[set[int]] = []
         previous: list[int] = []
         for index in range(self.slices):
-            groups_read = sorted({f // (self.filters // self.groups) for f in self._filters_of(index)})
-            if self.reads and groups_read == previous:
-                self.reads.append(self.reads[-1])
+            filters_per_group = self.filters // self.groups
+            groups_read = sorted({filter_index // filters_per_group for filter_index in self._filters_of(index)})
+            if reads and groups_read == previous:
+                reads.append(reads[-1])
                 continue
             previous = groups_read
-            inputs = range(groups_read[0] * self.group_channels, (groups_read[-1] + 1) * self.group_channels)
-            first = inputs.start // 4
-            self.reads.append(tuple(range(first, slices_of(inputs.stop))))
-            lanes += [set() for _ in range(len(self.reads[-1]) - len(lanes))]
-            for c in inputs:
-                lanes[c // 4 - first].add(c % 4)
-        self.slots = len(lanes)
-        self.lanes = tuple(tuple(sorted(lane)) for lane in lanes)
-        self.taps_per_slot = self.kernel_height * self.kernel_width
-        self.starts = tuple(
-            int(start)
-            for start in np.cumsum([0, *(self.taps_per_slot * self._columns_per_tap(s) for s in range(self.slots))])
-        )
+            channels = range(groups_read[0] * self.group_channels, (groups_read[-1] + 1) * self.group_channels)
+            first_slice = channels.start // 4
+            reads.append(tuple(range(first_slice, slices_of(channels.stop))))
+            lanes += [set() for _ in range(len(reads[-1]) - len(lanes))]
+            for channel in channels:
+                lanes[channel // 4 - first_slice].add(channel % 4)
+        return reads, tuple(tuple(sorted(slot_lanes)) for slot_lanes in lanes)
 
     @property
     def count(self) -> int:
@@ -109,11 +113,10 @@ class Columns:
         """Yield (slot, tap row, tap column, products) for some slots, in the order of the columns."""
         for slot in slots:
             first = self.starts[slot]
-            for ky in range(self.kernel_height):
-                for kx in range(self.kernel_width):
-                    lanes = self._operands(slot)
-                    yield slot, ky, kx, [Product(first + offset, lane) for offset, lane in enumerate(lanes)]
-                    first += len(lanes)
+            lanes = self._operands(slot)
+            for row, column in product(range(self.kernel_height), range(self.kernel_width)):
+                yield slot, row, column, [Product(first + offset, lane) for offset, lane in enumerate(lanes)]
+                first += len(lanes)
 
     def _columns_per_tap(self, slot: int) -> int:
         return len(self.lanes[slot])

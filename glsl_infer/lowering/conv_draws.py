@@ -106,46 +106,52 @@ def draws(
         slots: slots of the columns to draw; by default all.
         fetching: how fetches share coordinates.
     """
-    used_slots = range(columns.slots) if slots is None else slots
-    taps = list(columns.taps(used_slots))
-    kernel = (columns.kernel_height, columns.kernel_width)
-    common = fetching.common
-    if len(used_slots) <= fetching.own_coordinates:
+    slots = range(columns.slots) if slots is None else slots
+    if len(slots) <= fetching.own_coordinates:
         bindings = [build.bind(node, **roles) for roles in reads]
-        coordinates = Coordinates(bindings, SOURCE, kernel, common=common)
+        kernel = (columns.kernel_height, columns.kernel_width)
+        coordinates = Coordinates(bindings, SOURCE, kernel, common=fetching.common)
         # Between fetches of weights (``common`` False), a compiler does not keep all coordinates.
-        if not common or coordinates.steps <= MOST_STEPS or columns.taps_per_slot == 1:
-            texels = [SOURCE] if columns.taps_per_slot > 1 else []
-            taps_by_names: dict[object, list[Tap]] = {}  # draws with the same names in their text share their taps
-            layer_draws: list[Draw] = []
-            for binding in bindings:
-                declarations, lines = binding.declarations(*texels), coordinates.lines(binding)
-                sources = range(len(used_slots))
-                names = tuple((binding.sampler(SOURCE, index), binding.coordinate(SOURCE, index)) for index in sources)
-                key: object = (names, *declarations, *lines)
-                if key not in taps_by_names:
-                    slot_gates = gates(node, build, binding)
-                    taps_by_names[key] = [
-                        replace(
-                            coordinates.tap(binding, slot - used_slots[0], row, column, products),
-                            gate=slot_gates[slot] if slot_gates else None,
-                        )
-                        for slot, row, column, products in taps
-                    ]
-                layer_draws.append(Draw(binding, declarations, lines, taps_by_names[key], by_tiles=False))
-            return layer_draws
+        if not fetching.common or coordinates.steps <= MOST_STEPS or columns.taps_per_slot == 1:
+            return _by_slices(node, build, columns, slots, bindings, coordinates)
     # Draws differ only in the positions of their tiles. Equal distances between these give equal texts, generated once.
-    layer_draws, draw_by_layout = [], dict[object, Draw]()
+    layer_draws: list[Draw] = []
+    draw_by_layout: dict[object, Draw] = {}
     for roles in reads:
         first = roles[SOURCE][0].view
         distances = [(read.view.texture, read.view.x - first.x, read.view.y - first.y) for read in roles[SOURCE]]
-        key = (tuple(distances), tuple((role, len(role_reads)) for role, role_reads in roles.items()))
-        if key in draw_by_layout:
+        layout = (tuple(distances), tuple((role, len(role_reads)) for role, role_reads in roles.items()))
+        if layout in draw_by_layout:
             heads = _heads(roles[SOURCE]).values()
-            layer_draws.append(replace(draw_by_layout[key], binding=build.bind(node, **{**roles, SOURCE: list(heads)})))
+            binding = build.bind(node, **{**roles, SOURCE: list(heads)})
+            layer_draws.append(replace(draw_by_layout[layout], binding=binding))
         else:
-            draw_by_layout[key] = _by_tiles(node, build, roles, taps, used_slots, columns, fetching)
-            layer_draws.append(draw_by_layout[key])
+            draw_by_layout[layout] = _by_tiles(node, build, roles, slots, columns, fetching)
+            layer_draws.append(draw_by_layout[layout])
+    return layer_draws
+
+
+def _by_slices(
+    node: Node, build: Builder, columns: Columns, slots: range, bindings: Sequence[Binding], coordinates: Coordinates
+) -> list[Draw]:
+    """Return the draws with a coordinate for each slice, one for each of ``bindings``."""
+    texels = [SOURCE] if columns.taps_per_slot > 1 else []
+    taps_by_names: dict[object, list[Tap]] = {}  # draws with the same names in their text share their taps
+    layer_draws = []
+    for binding in bindings:
+        declarations, lines = binding.declarations(*texels), coordinates.lines(binding)
+        names = [(binding.sampler(SOURCE, k), binding.coordinate(SOURCE, k)) for k in range(len(slots))]
+        key: object = (tuple(names), *declarations, *lines)
+        if key not in taps_by_names:
+            slot_gates = gates(node, build, binding)
+            taps_by_names[key] = [
+                replace(
+                    coordinates.tap(binding, slot - slots[0], row, column, products),
+                    gate=slot_gates[slot] if slot_gates else None,
+                )
+                for slot, row, column, products in columns.taps(slots)
+            ]
+        layer_draws.append(Draw(binding, declarations, lines, taps_by_names[key], by_tiles=False))
     return layer_draws
 
 
@@ -176,62 +182,87 @@ def _heads(tiles: Sequence[Read]) -> dict[str, Read]:
     return heads
 
 
+@dataclass(frozen=True)
+class _TileFetch:
+    """A fetch relative to the first tile of its texture.
+
+    Attributes:
+        slot: slot of the columns.
+        texture: index of the texture in the draw.
+        x, y: distance from the first tile in texture coordinates.
+        products: products of the texel.
+    """
+
+    slot: int
+    texture: int
+    x: float
+    y: float
+    products: Sequence[Product]
+
+
 def _by_tiles(
     node: Node,
     build: Builder,
     roles: Mapping[str, Sequence[Read]],
-    taps: Sequence[tuple[int, int, int, list[Product]]],
     slots: range,
     columns: Columns,
     fetching: Fetching,
 ) -> Draw:
-    first, dilations = slots[0], columns.dilations
+    """Return a draw with a coordinate for each texture; for the arguments see ``draws``."""
     tiles = roles[SOURCE]
     heads = _heads(tiles)
-    textures = list(heads)
     binding = build.bind(node, **{**roles, SOURCE: list(heads.values())})
-    fetches = []
-    for slot, row, column, products in taps:
-        read = tiles[slot - first]
-        head = heads[read.view.texture]
-        texel_width, texel_height = build.texel(read.view.texture)
-        x = (read.view.x - head.view.x + column * dilations[1]) * texel_width
-        y = (read.view.y - head.view.y + row * dilations[0]) * texel_height
-        fetches.append((slot, textures.index(read.view.texture), x, y, products))
+    fetches = _tile_fetches(build, tiles, heads, slots, columns)
     # An x coordinate shared by several tiles occupies a register from the first of them to the last. If there are too
     # many, each tile computes it again, dependent on the sum, so that a compiler cannot detect the repetition.
     # In a window of several taps this costs almost nothing. For 1x1 windows, tiles are ordered by column if allowed,
     # and each column computes its coordinate once.
-    window = len(taps) > len(tiles)
-    column_count = len({(index, x) for _, index, x, _, _ in fetches})
-    restart = window or column_count > fetching.shared_columns
-    rows = Counter(index for index, _ in {(index, y) for _, index, _, y, _ in fetches})  # of each texture
-    by_columns = restart and not window and not fetching.in_order and max(rows.values()) <= MOST_ROWS_ALIVE
+    is_window = len(fetches) > len(tiles)
+    column_count = len({(fetch.texture, fetch.x) for fetch in fetches})
+    restarts = is_window or column_count > fetching.shared_columns
+    row_counts = Counter(texture for texture, _ in {(fetch.texture, fetch.y) for fetch in fetches})
+    can_sort = not is_window and not fetching.in_order and max(row_counts.values()) <= MOST_ROWS_ALIVE
+    by_columns = restarts and can_sort
     if by_columns:
-        fetches.sort(key=lambda fetch: fetch[1:4])
-    taps_by_tile = []
+        fetches.sort(key=lambda fetch: (fetch.texture, fetch.x, fetch.y))
+
     slot_gates = gates(node, build, binding)
-    previous: object = None
-    for slot, index, x, y, products in fetches:
-        first_x, top = (binding.axis(SOURCE, axis, index) for axis in "xy")
-        group = (index, x) if by_columns else slot
-        taps_by_tile.append(
+    taps = []
+    previous_group: object = None
+    for fetch in fetches:
+        first_x, top = (binding.axis(SOURCE, axis, fetch.texture) for axis in "xy")
+        group = (fetch.texture, fetch.x) if by_columns else fetch.slot
+        taps.append(
             Tap(
-                binding.sampler(SOURCE, index),
-                shifted("left" if restart else first_x, x),
-                shifted(top, y),
-                products,
-                left=first_x if restart and group != previous else "",
-                gate=slot_gates[slot] if slot_gates else None,
+                binding.sampler(SOURCE, fetch.texture),
+                shifted("left" if restarts else first_x, fetch.x),
+                shifted(top, fetch.y),
+                fetch.products,
+                left=first_x if restarts and group != previous_group else "",
+                gate=slot_gates[fetch.slot] if slot_gates else None,
             )
         )
-        previous = group
+        previous_group = group
     loop = None
-    if fetching.in_order and len(textures) == 1 and not slot_gates:
+    if fetching.in_order and len(heads) == 1 and not slot_gates:
         corner = tiles[0].view
         distances = [(read.view.x - corner.x, read.view.y - corner.y) for read in tiles]
         loop = rolled.loop_by_tiles(columns, slots, distances, binding, build.texel(corner.texture))
-    coordinates = ["float left;"] if restart else []
-    return Draw(
-        binding, binding.declarations(), coordinates, taps_by_tile, by_tiles=True, loop=loop, across=column_count
-    )
+    coordinates = ["float left;"] if restarts else []
+    return Draw(binding, binding.declarations(), coordinates, taps, by_tiles=True, loop=loop, across=column_count)
+
+
+def _tile_fetches(
+    build: Builder, tiles: Sequence[Read], heads: Mapping[str, Read], slots: range, columns: Columns
+) -> list[_TileFetch]:
+    """Return the fetches of a draw, in the order of the columns; ``heads`` are the first tiles of its textures."""
+    textures, (step_y, step_x) = list(heads), columns.dilations
+    fetches = []
+    for slot, row, column, products in columns.taps(slots):
+        view = tiles[slot - slots[0]].view
+        head = heads[view.texture].view
+        texel_width, texel_height = build.texel(view.texture)
+        x = (view.x - head.x + column * step_x) * texel_width
+        y = (view.y - head.y + row * step_y) * texel_height
+        fetches.append(_TileFetch(slot, textures.index(view.texture), x, y, products))
+    return fetches

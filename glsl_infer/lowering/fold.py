@@ -142,6 +142,14 @@ def function_constants(activation: Activation, channels: int, lanes: int = 4) ->
     return rows
 
 
+def pair_constants(activation: Activation, length: int) -> dict[str, NDArray[np.float32]]:
+    """Return the macros of an activation's shader for a vector, a row for each texel, (texels, 4).
+
+    Two elements share a texel and are computed twice, because constants of the activation have four lanes.
+    """
+    return {name: np.tile(rows, 2) for name, rows in function_constants(activation, length, lanes=2).items()}
+
+
 def _pad(activation: Activation, factor: Numbers, offset: Numbers) -> tuple[float, bool]:
     """Return the sum for padding lanes, and whether the range's factor and offset must be 0 there."""
     zero_input = activation.lowest_at

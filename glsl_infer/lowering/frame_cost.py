@@ -11,6 +11,9 @@ from glsl_infer.program.layout import slices_of
 DENSE = 29.0
 """Instructions for a weight of a dense layer (930 for 32)."""
 
+DENSE_OPERATORS = ("dense_products", "dense_at_once", "mean_products", "dense_of_sums")
+"""Operators that multiply by the weights of a dense layer."""
+
 COST_OF_OPERATOR: Mapping[str, tuple[float, float]] = {
     "add": (31.0, 56.0),
     "binary": (190.0, 220.0),
@@ -50,7 +53,7 @@ def other_work(graph: Graph, drawn: Collection[str], bits: Mapping[str, int]) ->
     """
     work = 0.0
     for node in graph.nodes:
-        if node.name in drawn and node.op in ("dense_products", "dense_at_once"):
+        if node.name in drawn and node.op in DENSE_OPERATORS:
             work += DENSE * node.weights["kernel"].size
         elif node.name in drawn and len(graph.shapes[node.name]) == 3:
             height, width, channels = graph.shapes[node.name]

@@ -35,26 +35,22 @@ def gather(
     zeros = target.zero_of / 255.0
     for index, view in enumerate(target.views):
         lanes = sources_of_channels[4 * index : 4 * index + 4]
-        views = list(dict.fromkeys(source_lane[0] for source_lane in lanes if source_lane is not None))
-        all_zeros = not views
+        source_views = list(dict.fromkeys(source[0] for source in lanes if source is not None))
+        all_zeros = not source_views
         if fallback is not None and all_zeros:
-            views = [fallback]
+            source_views = [fallback]
+        binding = build.bind(node, source=[Read(source_view) for source_view in source_views])
         lines = []
-        binding = build.bind(node, source=[Read(source_view) for source_view in views])
-        for k, source_view in enumerate(views):
+        for k, source_view in enumerate(source_views):
             lines.append(f"t = {binding.fetch('source', k)};")
-            lines += [
-                f"y.{'xyzw'[lane]} = t.{'xyzw'[source_lane[1]]};"
-                for lane, source_lane in enumerate(lanes)
-                if source_lane and source_lane[0] == source_view
-            ]
+            for lane, source in zip("xyzw", lanes):
+                if source is not None and source[0] == source_view:
+                    lines.append(f"y.{lane} = t.{'xyzw'[source[1]]};")
         if all_zeros:
             lines.append("y = min(t, 0.0);")  # 0, in a form that a compiler does not remove
-        lines += [
-            f"y.{'xyzw'[lane]} += {codegen.number(zeros[4 * index + lane])};"
-            for lane, source_lane in enumerate(lanes)
-            if source_lane is None and zeros[4 * index + lane]
-        ]
+        for lane, source, zero in zip("xyzw", lanes, zeros[4 * index :]):
+            if source is None and zero:
+                lines.append(f"y.{lane} += {codegen.number(zero)};")
         fragment = codegen.fragment(
             "gather.frag",
             includes=["store.glsl"],

@@ -47,38 +47,33 @@ def pointwise(node: Node, build: Builder) -> None:
         raise ModelError.layer(node.name, f"{len(inputs)} inputs", advice)
     target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
     out = fold.output(node.activation, node.attrs, target.channels)
-    addends = [fold.addend(source, out) for source in inputs]
-    factors = [fold.slices(factor) for factor, _ in addends]
-    initial_sum = out.offset + sum(added for _, added in addends)
-    offset = fold.slices(initial_sum, out.pad)
-    truncation_error = truncation.truncation_bound([factor for factor, _ in addends])
-    unit = 1.0 if node.activation.scales or node.activation.clips else target.scale_of
-    sensitive = (initial_sum == 0.0) & (_change_near_0(node.activation, truncation_error) > MOST_CHANGED * unit)
-    truncated_offset = offset + fold.slices(np.where(sensitive, 0.0, truncation_error))
-    unscaled = all((factor == 1.0).all() for factor, _ in addends) and not offset.reshape(-1)[: target.channels].any()
-    numbers = {} if unscaled else {f"factor{k}": factor for k, factor in enumerate(factors)}
-    starts = {} if unscaled else {"offset": offset, "cut_offset": truncated_offset}
+    factors, starts = _constants(node, inputs, target, out)
+    is_plain = not factors
+    constants = {**factors, **starts}
     reads = [[Read(source.views[index]) for source in inputs] for index in range(len(target.views))]
     texture, units = None, dict[str, list[float]]()
-    if _fetches(node, build, target, out, numbers, reads):
-        texels, units = number_texture.pack({**numbers, **starts}, target.bits)
+    if _fetches(node, build, target, out, factors, reads):
+        texels, units = number_texture.pack(constants, target.bits)
         texture = build.constant_texture(node, texels.shape[1], texels.shape[0], texels.tobytes())
     for index, view in enumerate(target.views):
         row = {number_texture.ROLE: [Read(View(texture, 0, index), stride=(0.0, 0.0))]} if texture else {}
         binding = build.bind(node, source=reads[index], **row)
-        unused = range(min(4, target.channels - 4 * index), 4)
+        texel_fetches = [binding.fetch("source", k) for k in range(len(inputs))]
         terms = [
-            f"sum += {binding.fetch('source', k)};" if unscaled else f"sum += factor{k} * {binding.fetch('source', k)};"
-            for k in range(len(inputs))
+            f"sum += {fetch};" if is_plain else f"sum += factor{k} * {fetch};" for k, fetch in enumerate(texel_fetches)
         ]
         if texture:
-            constant_declarations = [*number_texture.declarations({**numbers, **starts}), *START]
-            constant_lines = number_texture.lines({**numbers, **starts}, target.bits, binding)
-            terms = [*constant_lines, "sum = START;", *terms]
+            declarations = [
+                *binding.declarations(number_texture.ROLE),
+                *number_texture.declarations(constants),
+                *START,
+            ]
+            terms = [*number_texture.lines(constants, target.bits, binding), "sum = START;", *terms]
             uniforms = {**units, **binding.texels(number_texture.ROLE)}
         else:
-            constant_declarations = [f"uniform vec4 {name};" for name in numbers]
-            uniforms = number_texture.uniforms_of({**numbers, **starts}, index)
+            declarations = [*binding.declarations(), *(f"uniform vec4 {name};" for name in factors)]
+            uniforms = number_texture.uniforms_of(constants, index)
+        padding_lanes = range(min(4, target.channels - 4 * index), 4)
         fragment = codegen.fragment(
             "pointwise.frag",
             includes=["store.glsl", "cut_sums.glsl"],
@@ -86,21 +81,32 @@ def pointwise(node: Node, build: Builder) -> None:
             constants=out.constants,
             saturates=True,
             lines={
-                "declarations": [*binding.declarations(*[number_texture.ROLE] * bool(texture)), *constant_declarations],
+                "declarations": declarations,
                 "terms": terms,
-                "pad_lanes": [f"sum.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
+                "pad_lanes": [f"sum.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in padding_lanes],
             },
-            defines={} if unscaled or texture else {"OFFSET": 1},
+            defines={} if is_plain or texture else {"OFFSET": 1},
         )
-        build.draw_tile(
-            node,
-            fragment,
-            view,
-            (target.width, target.height),
-            binding,
-            {**uniforms, **out.uniforms(index)},
-            part=str(index) if unused else None,
-        )
+        size, part = (target.width, target.height), str(index) if padding_lanes else None
+        build.draw_tile(node, fragment, view, size, binding, {**uniforms, **out.uniforms(index)}, part=part)
+
+
+def _constants(
+    node: Node, inputs: Sequence[FeatureMap], target: FeatureMap, out: fold.StoredSum
+) -> tuple[number_texture.Rows, number_texture.Rows]:
+    """Return factors of the inputs, and initial values of the sums, by name; nothing for a sum of the texels alone."""
+    addends = [fold.addend(source, out) for source in inputs]
+    factors = [factor for factor, _ in addends]
+    initial_sum = out.offset + sum(offset for _, offset in addends)
+    offset = fold.slices(initial_sum, out.pad)
+    if all((factor == 1.0).all() for factor in factors) and not offset.reshape(-1)[: target.channels].any():
+        return {}, {}
+    truncation_error = truncation.truncation_bound(factors)
+    unit = 1.0 if node.activation.scales or node.activation.clips else target.scale_of
+    is_sensitive = (initial_sum == 0.0) & (_change_near_0(node.activation, truncation_error) > MOST_CHANGED * unit)
+    truncated_offset = offset + fold.slices(np.where(is_sensitive, 0.0, truncation_error))
+    starts = {"offset": offset, "cut_offset": truncated_offset}
+    return {f"factor{k}": fold.slices(factor) for k, factor in enumerate(factors)}, starts
 
 
 def _fetches(

@@ -90,44 +90,55 @@ def draw(
         rows = in_pairs(weights.texels)
         texture = build.constant_texture(node, rows.shape[1], rows.shape[0], rows.tobytes(), str(block))
         units = build.weights(node, f".{block}.f32", weights.units.astype("<f4").tobytes())
-        all_reads: list[Mapping[str, Sequence[Read]]] = [
-            {"source": source, "weights": [Read(View(texture, 0, 2 * index + half), stride=(0.0, 0.0))]}
-            for index, source in enumerate(reads(slots))
-            for half in range(2)
-        ]
-        most_coordinates = weights_plan.WINDOW_READS if columns.taps_per_slot > 1 else conv_draws.MOST_COORDINATES
-        fetching = conv_draws.Fetching(common=False, in_order=True, own_coordinates=most_coordinates)
-        block_draws = conv_draws.draws(node, build, columns, all_reads, slots, fetching)
+        first_tile = 2 * block * columns.slices
+        tiles = target.views[first_tile : first_tile + 2 * columns.slices]
+        block_draws = _block_draws(node, build, columns, slots, reads(slots), texture)
         fragments: dict[int, str] = {}  # draws with the same list of taps share a shader
-        for number, entry in enumerate(block_draws):
-            wait = "WAIT" if entry.by_tiles else ""
-            lines = partial(_lines, wait=wait)
-            loop = entry.loop if entry.by_tiles else rolled.loop(columns, entry.binding, slots)
-            defines: dict[str, int | float | str] = {"ROW": entry.binding.coordinate("weights")}
-            if loop is not None:
-                defines["HAS_LOOP"] = 1
-            cached = fragments.get(id(entry.taps))
-            fragment = cached or codegen.fragment(
-                "convolution_products_texture.frag",
-                includes=["fixed_point.glsl"],
-                lines={
-                    "declarations": entry.declarations,
-                    "loop": loop.lines(lines, loop_end(width(columns, slots))) if loop else [],
-                    "coordinates": entry.coordinates,
-                    "taps": [line for tap in entry.taps for line in lines(tap)],
-                },
-                defines=defines,
-            )
-            fragments[id(entry.taps)] = fragment
-            build.draw_tile(
-                node,
-                fragment,
-                target.views[2 * block * columns.slices + number],
-                (target.width, target.height),
-                entry.binding,
-                {**entry.binding.texels("source", steps=columns.dilations), "units": Slice(units, 0, 4)},
-            )
+        for tile, tile_draw in zip(tiles, block_draws):
+            taps_id, binding = id(tile_draw.taps), tile_draw.binding
+            if taps_id not in fragments:
+                fragments[taps_id] = _fragment(columns, slots, tile_draw)
+            uniforms: dict[str, Sequence[float] | Slice] = {
+                **binding.texels("source", steps=columns.dilations),
+                "units": Slice(units, 0, 4),
+            }
+            build.draw_tile(node, fragments[taps_id], tile, (target.width, target.height), binding, uniforms)
     return stored
+
+
+def _block_draws(
+    node: Node, build: Builder, columns: Columns, slots: range, reads: Sequence[Sequence[Read]], texture: str
+) -> list[conv_draws.Draw]:
+    """Return the draws of a block, two for each output slice; ``texture`` has a row of weights for each of them."""
+    draw_reads: list[Mapping[str, Sequence[Read]]] = [
+        {"source": source, "weights": [Read(View(texture, 0, 2 * index + half), stride=(0.0, 0.0))]}
+        for index, source in enumerate(reads)
+        for half in range(2)
+    ]
+    own_coordinates = weights_plan.WINDOW_READS if columns.taps_per_slot > 1 else conv_draws.MOST_COORDINATES
+    fetching = conv_draws.Fetching(common=False, in_order=True, own_coordinates=own_coordinates)
+    return conv_draws.draws(node, build, columns, draw_reads, slots, fetching)
+
+
+def _fragment(columns: Columns, slots: range, tile_draw: conv_draws.Draw) -> str:
+    """Return the shader of a draw."""
+    binding = tile_draw.binding
+    lines = partial(_lines, wait="WAIT" if tile_draw.by_tiles else "")
+    loop = tile_draw.loop if tile_draw.by_tiles else rolled.loop(columns, binding, slots)
+    defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
+    if loop is not None:
+        defines["HAS_LOOP"] = 1
+    return codegen.fragment(
+        "convolution_products_texture.frag",
+        includes=["fixed_point.glsl"],
+        lines={
+            "declarations": tile_draw.declarations,
+            "loop": loop.lines(lines, loop_end(width(columns, slots))) if loop else [],
+            "coordinates": tile_draw.coordinates,
+            "taps": [line for tap in tile_draw.taps for line in lines(tap)],
+        },
+        defines=defines,
+    )
 
 
 def _lines(tap: Tap, wait: str) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Binding
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.taps import Tap
+from glsl_infer.lowering.taps import Tap, shifted
 
 MOST_TURNS = 1024
 """Bound of the loop in the shader, within the guaranteed range of ``int``. Loops end earlier by a condition, because a
@@ -114,58 +114,69 @@ def loop_by_tiles(
     lanes = [product.lane for product in first_products]
     if not 1 < turns < MOST_TURNS or grid is None or any([p.lane for p in tap[3]] != lanes for tap in taps):
         return None
-    (across, down), left_x, row_ends = grid
     height, width = columns.kernel_height, columns.kernel_width
     step_y, step_x = columns.dilations
-    coordinate, x = binding.coordinate(ROLE), binding.axis(ROLE, "x")
-    declarations = [f"vec2 tile = {coordinate};"]
+    row_end = f"taps > {codegen.number(width - 0.5)}" if width > 1 else ""
+    tile_end = f"rows > {codegen.number(height - 0.5)}" if height > 1 else row_end
+    declarations = [f"vec2 tile = {binding.coordinate(ROLE)};"]
     steps = []
     if width > 1:
-        steps.append(f"at.x += {codegen.number(step_x * texel[0])};")
-    row_ended, tile_ended = "true", "true"  # conditions in GLSL
-    if width > 1:
         declarations.append("float taps = 0.0;")
-        row_ended = f"taps > {codegen.number(width - 0.5)}"
-        steps.append("taps += 1.0;")
+        steps += [f"at.x += {codegen.number(step_x * texel[0])};", "taps += 1.0;"]
     if height > 1:
         declarations.append("float rows = 0.0;")
-        tile_ended = f"rows > {codegen.number(height - 0.5)}"
-        row_steps = [f"at = vec2(tile.x, at.y + {codegen.number(step_y * texel[1])});", "rows += 1.0;"]
-        steps += [step if row_ended == "true" else f"if ({row_ended}) {step}" for step in row_steps]
-    elif width > 1:
-        tile_ended = row_ended
-    end_conditions = [f"turn == {(end + 1) * columns.taps_per_slot - 1}" for end in row_ends]
-    if across:
-        step = f"tile.x += {codegen.number(across * texel[0])};"
-        steps.append(step if tile_ended == "true" else f"if ({tile_ended}) {step}")
-    if end_conditions:
-        row_start = f"{x} + {codegen.number(left_x * texel[0])}" if left_x else x
+        next_row = f"at = vec2(tile.x, at.y + {codegen.number(step_y * texel[1])});"
+        steps += [_after(row_end, next_row), _after(row_end, "rows += 1.0;")]
+    if grid.across:
+        steps.append(_after(tile_end, f"tile.x += {codegen.number(grid.across * texel[0])};"))
+    if grid.row_ends:
+        x = shifted(binding.axis(ROLE, "x"), grid.left * texel[0])
+        last_turns = [f"turn == {(end + 1) * columns.taps_per_slot - 1}" for end in grid.row_ends]
         steps.append(
-            f"if ({' || '.join(end_conditions)}) tile = vec2({row_start}, tile.y + {codegen.number(down * texel[1])});"
+            _after(" || ".join(last_turns), f"tile = vec2({x}, tile.y + {codegen.number(grid.down * texel[1])});")
         )
-    steps.append("at = tile;" if tile_ended == "true" else f"if ({tile_ended}) at = tile;")
+    steps.append(_after(tile_end, "at = tile;"))
     if height > 1 and width > 1:
-        steps.append(f"if ({row_ended}) taps = 0.0;")
-    if tile_ended != "true":
-        steps.append(f"if ({tile_ended}) {'rows' if height > 1 else 'taps'} = 0.0;")
+        steps.append(_after(row_end, "taps = 0.0;"))
+    if tile_end:
+        steps.append(_after(tile_end, f"{'rows' if height > 1 else 'taps'} = 0.0;"))
     declarations.append("vec2 at = tile;")
     tap = Tap(binding.sampler(ROLE), "at.x", "at.y", first_products)
     return Loop(turns, tap, " ".join(declarations), tuple(steps))
 
 
-def _grid(positions: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], int, list[int]] | None:
-    """Return the steps (x, y) between tiles, the x at which further rows begin, and the indices of tiles at row ends.
+def _after(condition: str, statement: str) -> str:
+    """Return a GLSL statement under a condition; an empty one is always true."""
+    return f"if ({condition}) {statement}" if condition else statement
 
-    None if rows begin at different x or have different steps.
+
+@dataclass(frozen=True)
+class _Grid:
+    """Tiles in rows.
+
+    Attributes:
+        across: distance of a tile from the previous one in its row, in texels.
+        down: distance of a row from the previous one.
+        left: x at which all rows but the first begin, relative to the first tile.
+        row_ends: indices of the last tiles of rows, without the last row.
     """
-    row_ends = [index for index in range(len(positions) - 1) if positions[index + 1][1] != positions[index][1]]
+
+    across: int
+    down: int
+    left: int
+    row_ends: Sequence[int]
+
+
+def _grid(positions: Sequence[tuple[int, int]]) -> _Grid | None:
+    """Return the grid of tiles at some positions (x, y); None if rows begin at different x or have different steps."""
     pairs = list(zip(positions, positions[1:]))
-    across = {end[0] - start[0] for index, (start, end) in enumerate(pairs) if index not in row_ends}
+    row_ends = [index for index, (tile, following) in enumerate(pairs) if following[1] != tile[1]]
+    across = {following[0] - tile[0] for index, (tile, following) in enumerate(pairs) if index not in row_ends}
     down = {pairs[index][1][1] - pairs[index][0][1] for index in row_ends}
-    left_x = {pairs[index][1][0] for index in row_ends}
-    if max(len(across), len(down), len(left_x)) > 1:
+    left = {pairs[index][1][0] for index in row_ends}
+    if max(len(across), len(down), len(left)) > 1:
         return None
-    return (next(iter(across), 0), next(iter(down), 0)), next(iter(left_x), 0), row_ends
+    return _Grid(next(iter(across), 0), next(iter(down), 0), next(iter(left), 0), row_ends)
 
 
 def _steps(columns: Columns, binding: Binding, slots: int) -> list[str]:

@@ -75,6 +75,7 @@ class TextureOption:
         return weight_pairs.of_bytes(weights, columns) if in_pairs else weights
 
     def _in_bytes(self, node: Node, build: Builder, columns: Columns, constants: Constants) -> WeightBytes:
+        """Return 8-bit weights, rounded for calibration images if there are any, or else to the nearest."""
         if not build.calibration_maps.has_images:
             return weight_bytes.pack(constants)
 
@@ -133,63 +134,77 @@ class ConvolutionWeights:
         Args:
             weight_bits: one of ``WEIGHT_BITS``.
         """
-        reads, columns, constants, in_pairs = self.reads, self.columns, self.constants, self.in_pairs
         if self.alpha:
             return TextureOption(16, "the image's alpha needs more than 16 bits")
-        if self.steepness is not None:
-            # The biases of padding lanes can be far from all others, and biases share a unit with 24 bits.
-            largest = float(np.abs(constants.bias).max() * np.abs(self.steepness).max())
-            if 255.0 * largest * 2.0**-24 > ROUNDING:
-                return TextureOption(16, f"biases of up to {largest:.0f} times what is stored need more than 24 bits")
-            bias = constants.bias * self.steepness
-            constants = replace(constants, weights=constants.weights * self.steepness[:, None], bias=bias)
-        noise = weight_bytes.noise(constants.weights, constants.bias)
+        reason = self._imprecise_biases()
+        if reason:
+            return TextureOption(16, reason)
+        amplified = self._amplified()
+        noise = weight_bytes.noise(amplified.weights, amplified.bias)
         most_noise = weight_bytes.MOST_NOISE * (1.0 if self.has_images else weight_bytes.UNSEEN)
-        in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= most_noise
-        bits = 8 if in_bytes else 16
-        gated, adds = (any(roles.get(role) for roles in reads) for role in ("gate", "residual"))
-        if bits == 16 and not in_pairs and (gated or (self.reads_16_bits and (constants.numbers or adds))):
-            # No such layer of face-mesh or selfie segmentation compiled, for any order of fetches. Some with gates did.
-            if (
-                not self.tolerates_rounding
-                or weight_bits != "auto"
-                or columns.count < LEAST_BYTE_COLUMNS
-                or noise > NOISE_16_BITS
-            ):
-                reason = "gates" if gated else "16 bits"
-                return TextureOption(
-                    16, f"it reads {reason}: VideoCore IV has no registers for weights of 16 bits and more besides"
-                )
-            bits = 8
-        if bits == 16 and self.takes_root and not in_pairs:  # sqrt after 1x1 over 32 channels does not compile
-            return TextureOption(
-                16, "its activation takes a root: VideoCore IV has no registers for it and weights of 16 bits"
-            )
-        if bits == 8 or in_pairs:
-            largest_texture = weight_bytes.MOST_SLICES, weight_bytes.most_columns(columns.taps_per_slot)
-        else:
-            largest_texture = weight_texture.MOST_SLICES, weight_texture.MOST_COLUMNS
-        if self.reads_16_bits and columns.slots > READS_16_BITS[bits]:
-            return TextureOption(
-                bits, f"{columns.slots} slices of 16 bits, and VideoCore IV has registers for {READS_16_BITS[bits]}"
-            )
-        most_slices = weights_plan.WINDOW_READS_16_BITS - self.stores_16_bits
-        if (
-            self.reads_16_bits
-            and bits == 16
-            and not in_pairs
-            and columns.taps_per_slot > 1
-            and columns.slots > most_slices
-        ):
-            return TextureOption(
-                16, f"a window over {columns.slots} slices of 16 bits: VideoCore IV has registers for {most_slices}"
-            )
-        return TextureOption(bits, self._untextured(constants, bits, *largest_texture))
+        can_have_8_bits = weight_bits == "auto" and self.columns.count >= LEAST_BYTE_COLUMNS
+        bits = 8 if can_have_8_bits and noise <= most_noise else 16
+        if bits == 16 and not self.in_pairs:
+            reason = self._crowded()
+            if reason and can_have_8_bits and self.tolerates_rounding and noise <= NOISE_16_BITS:
+                bits = 8
+            elif reason:
+                return TextureOption(16, reason)
+            elif self.takes_root:  # sqrt after 1x1 over 32 channels does not compile
+                reason = "its activation takes a root: VideoCore IV has no registers for it and weights of 16 bits"
+                return TextureOption(16, reason)
+        return TextureOption(bits, self._too_many_reads(bits) or self._untextured(amplified, bits))
 
-    def _untextured(self, constants: Constants, bits: int, most_slices: int, most_columns: int) -> str:
+    def _imprecise_biases(self) -> str:
+        """Return the reason if the biases need more than 24 bits, else an empty string.
+
+        The biases of padding lanes can be far from all others, and biases share a unit.
+        """
+        if self.steepness is None:
+            return ""
+        largest = float(np.abs(self.constants.bias).max() * np.abs(self.steepness).max())
+        if 255.0 * largest * 2.0**-24 <= ROUNDING:
+            return ""
+        return f"biases of up to {largest:.0f} times what is stored need more than 24 bits"
+
+    def _amplified(self) -> Constants:
+        """Return the constants times the amplification after the sums, for the effect of their errors on outputs."""
+        if self.steepness is None:
+            return self.constants
+        weights, bias = self.constants.weights * self.steepness[:, None], self.constants.bias * self.steepness
+        return replace(self.constants, weights=weights, bias=bias)
+
+    def _crowded(self) -> str:
+        """Return the reason if 16-bit weights leave no registers for gates or for 16-bit maps, else an empty string.
+
+        No such layer of face-mesh or selfie segmentation compiled, for any order of fetches. Some with gates did.
+        """
+        is_gated = any(roles.get("gate") for roles in self.reads)
+        adds_more = self.constants.numbers or any(roles.get("residual") for roles in self.reads)
+        if not is_gated and not (self.reads_16_bits and adds_more):
+            return ""
+        inputs = "gates" if is_gated else "16 bits"
+        return f"it reads {inputs}: VideoCore IV has no registers for weights of 16 bits and more besides"
+
+    def _too_many_reads(self, bits: int) -> str:
+        """Return the reason if a draw reads more 16-bit slices than fit with weights of these bits, else nothing."""
+        if not self.reads_16_bits:
+            return ""
+        slots = self.columns.slots
+        if slots > READS_16_BITS[bits]:
+            return f"{slots} slices of 16 bits, and VideoCore IV has registers for {READS_16_BITS[bits]}"
+        most_slices = weights_plan.WINDOW_READS_16_BITS - self.stores_16_bits
+        if bits == 16 and not self.in_pairs and self.columns.taps_per_slot > 1 and slots > most_slices:
+            return f"a window over {slots} slices of 16 bits: VideoCore IV has registers for {most_slices}"
+        return ""
+
+    def _untextured(self, constants: Constants, bits: int) -> str:
         """Return the reason why weights of these bits do not fit a texture; empty if they do."""
         reads, columns = self.reads, self.columns
         count = columns.count
+        most_slices, most_columns = weight_texture.MOST_SLICES, weight_texture.MOST_COLUMNS
+        if bits == 8 or self.in_pairs:
+            most_slices, most_columns = weight_bytes.MOST_SLICES, weight_bytes.most_columns(columns.taps_per_slot)
         if len(reads) > most_slices or count > most_columns:
             limits = f"at most {most_slices} of {most_columns} columns"
             return f"{len(reads)} slices of {count} columns, and {limits} can have one"

@@ -114,63 +114,84 @@ def starts(
         separate_slices: whether a slice can omit the offset, independent of others, if its truncation error is too
             uneven.
     """
-    columns, constants, biases = layer.columns, layer.constants, layer.biases
-    positions = _sample_positions(columns, texels, strides, constants.size)
+    columns, biases = layer.columns, layer.biases
+    positions = _sample_positions(columns, texels, strides, layer.constants.size)
     windows = _windows(columns, texels, positions, strides)
-    residual_values = None if layer.residual is None else layer.residual.at(*positions)
+    residual = None if layer.residual is None else layer.residual.at(*positions)
     truncated, fetch_offsets = np.zeros((columns.slices, 4), np.float32), None if least is None else least.copy()
-    factors_by_reads: dict[tuple[int, ...], Floats] = {}
+    factors_by_reads: dict[tuple[int, ...], Floats] = {}  # of the previous group; groups of equal reads are adjacent
     for group in simulated_sums.groups(columns, len(positions[0])):
         reads = columns.read_by(group[0])
-        factors_by_reads = factors_by_reads if reads in factors_by_reads else {reads: windows.factors(reads)}
-        lanes = (
-            None
-            if residual_values is None
-            else residual_values[:, 4 * group[0] : 4 * group[-1] + 4].reshape(len(residual_values), len(group), 4)
-        )
+        if reads not in factors_by_reads:
+            factors_by_reads = {reads: windows.factors(reads)}
         sums = simulated_sums.simulate(
-            factors_by_reads[reads], constants[group], biases[group], fourth=fetch_offsets is not None, residual=lanes
+            factors_by_reads[reads],
+            layer.constants[group],
+            biases[group],
+            fourth=fetch_offsets is not None,
+            residual=None if residual is None else _lanes_of(residual, group),
         )
-        unsaturated = (sums.sums > layer.saturation[0]) & (sums.sums < layer.saturation[1])
-        counts = unsaturated + np.float32(1e-6)  # all count equally if all saturate
-        counts /= counts.sum(axis=0)
-        truncated[group] = biases[group] - (_losses(sums.sum_bits, sums.product_bits) * counts).sum(axis=0)
+        shares = _unsaturated_shares(sums.sums, layer.saturation)
+        truncated[group] = biases[group] - (_losses(sums.sum_bits, sums.product_bits) * shares).sum(axis=0)
+        if fetch_offsets is None or sums.fourth is None or sums.changed is None:
+            continue
         for member, index in enumerate(group):
-            if fetch_offsets is None or sums.fourth is None or sums.changed is None:
-                continue
             product_bits = np.ascontiguousarray(sums.product_bits[:, member, 3])
-            fourth = _Fourth(sums.fourth[member], sums.changed[member], product_bits, counts[:, member, 3].copy())
-            offsets = [immediates.factor(float(fetch_offsets[index]) * stretch) for stretch in STRETCHES]
-            spread, fetch_offsets[index] = min((float(fourth.losses(lower)[1]), lower) for lower in offsets)
-            if separate_slices and 255.0 * spread**0.5 > MOST_UNEVEN:
-                fetch_offsets[index] = 0.0
-            truncated[index, 3] = (
-                biases[index, 3] - np.float64(fetch_offsets[index]) - fourth.losses(float(fetch_offsets[index]))[0]
-            )
+            changed = sums.changed[member].astype(np.float32)
+            fourth = _Fourth(sums.fourth[member], changed, product_bits, shares[:, member, 3].copy())
+            variance, offset, mean = fourth.best_offset(float(fetch_offsets[index]))
+            if separate_slices and 255.0 * variance**0.5 > MOST_UNEVEN:
+                offset, mean = 0.0, fourth.losses(0.0)[0]
+            fetch_offsets[index] = offset
+            truncated[index, 3] = biases[index, 3] - np.float64(offset) - mean
     return Starts(immediates.streamed(truncated), fetch_offsets)
+
+
+def _lanes_of(residual: Floats, group: Sequence[int]) -> Floats:
+    """Return the residual's values for a group of adjacent slices, (positions, slices, 4)."""
+    return residual[:, 4 * group[0] : 4 * group[-1] + 4].reshape(len(residual), len(group), 4)
+
+
+def _unsaturated_shares(sums: Floats, saturation: tuple[float, float]) -> Floats:
+    """Return the weight of each position in a mean over the sums that do not saturate, (positions, slices, 4).
+
+    All positions have the same weight if all sums saturate.
+    """
+    low, high = saturation
+    shares = ((sums > low) & (sums < high)) + np.float32(1e-6)
+    shares /= shares.sum(axis=0)
+    return shares
 
 
 @dataclass
 class _Fourth:
     """Partial sums of a slice's fourth component, (positions, columns).
 
-    ``changed`` marks the columns at which they changed, and ``counts`` are weights of the positions.
+    ``changed`` is 1 for the columns at which they changed, else 0. ``shares`` are weights of the positions with sum 1.
     """
 
     sums: Floats
-    changed: NDArray[np.bool_]
+    changed: Floats
     product_bits: Floats
-    counts: Floats
+    shares: Floats
+
+    def best_offset(self, least: float) -> tuple[float, float, Floats]:
+        """Return the least variance of the truncation error for multiples of an offset, the offset, and the mean."""
+        results = []
+        for offset in [immediates.factor(least * stretch) for stretch in STRETCHES]:
+            mean, variance = self.losses(offset)
+            results.append((float(variance), offset, mean))
+        return min(results, key=lambda result: result[:2])
 
     def losses(self, lower: float) -> tuple[Floats, Floats]:
         """Return mean and variance of the truncation error of sums that start lower by ``lower``."""
         bits = simulated_sums.last_bits(self.sums - np.float32(lower))
         bits *= self.changed
         losses = _losses(bits.sum(axis=1), self.product_bits)
-        mean = (losses * self.counts).sum(axis=0)
+        mean = (losses * self.shares).sum(axis=0)
         with np.errstate(over="ignore"):  # sums before an exponential can be huge; they are not corrected
-            spread = (losses - mean) ** 2 + (bits**2).sum(axis=1) / 12.0
-        return mean, (spread * self.counts).sum(axis=0)
+            squares = (losses - mean) ** 2 + np.square(bits, out=bits).sum(axis=1) / 12.0
+        return mean, (squares * self.shares).sum(axis=0)
 
 
 def _losses(sum_bits: Floats, product_bits: Floats) -> Floats:

@@ -133,6 +133,15 @@ def _encode(
     *,
     has_factor: bool,
 ) -> WeightPairs:
+    """Return the texture of integers as of ``WeightBytes.integers``, with weights in 1/256 of their scale.
+
+    Args:
+        bits: of a weight, 8 or 16.
+        columns: layout of the kernel's columns.
+        integers: weights, scales, and three-column constants.
+        units: units of scales and constants.
+        has_factor: whether the residual has a factor.
+    """
     weights_of_layer, scales, longs = integers
     first, second = _column_pairs(columns)
     # Index -1 is a column of 0.

@@ -94,36 +94,63 @@ def rounded(weights: Doubles, largest: int, *, columns: Columns, column_factors:
         columns: layout of the kernel's columns.
         column_factors: texels that the columns multiply.
     """
+    if columns.depthwise:
+        return _rounded_depthwise(weights, largest, columns, column_factors)
     result = np.zeros(weights.shape, np.int64)
-    lanes: list[Doubles] = []
-    positions: list[tuple[int, int]] = []
-    for reads in dict.fromkeys(map(columns.read_by, range(columns.slices))):
-        slices = [index for index in range(columns.slices) if columns.read_by(index) == reads]
+    all_used = columns.used
+    for reads, slices in _slices_by_reads(columns).items():
+        factors = column_factors(reads).astype(np.float64)[:, :, 0]
+        result[slices] = _rounded_group(weights[slices], largest, all_used[slices], factors @ factors.T)
+    return result
+
+
+def _slices_by_reads(columns: Columns) -> dict[tuple[int, ...], list[int]]:
+    """Return the output slices with the same input slices, by these."""
+    slices: dict[tuple[int, ...], list[int]] = {}
+    for index in range(columns.slices):
+        slices.setdefault(columns.read_by(index), []).append(index)
+    return slices
+
+
+def _rounded_group(weights: Doubles, largest: int, used: NDArray[np.bool_], squares: Doubles) -> NDArray[np.int64]:
+    """Round the weights of slices with the same input slices, (slices, columns, 4).
+
+    Args:
+        weights: weights in steps of each filter.
+        largest: largest integer.
+        used: mask of the weights that belong to the kernel, same shape.
+        squares: sums of products of the columns' texels, (columns, columns).
+    """
+    slices, columns, _ = weights.shape
+    filter_weights = weights.transpose(1, 0, 2).reshape(columns, -1)
+    masks = used.transpose(1, 0, 2).reshape(columns, -1)
+    filters_by_mask: dict[bytes, list[int]] = {}
+    for index, mask in enumerate(np.ascontiguousarray(masks.T)):
+        filters_by_mask.setdefault(mask.tobytes(), []).append(index)
+    result = np.zeros(filter_weights.shape, np.int64)
+    for filters in map(np.array, filters_by_mask.values()):
+        rows = np.flatnonzero(masks[:, filters[0]])
+        if len(rows):
+            cells = np.ix_(rows, filters)
+            result[cells] = _round_filters(squares[np.ix_(rows, rows)], filter_weights[cells], largest)
+    return result.reshape(columns, slices, 4).transpose(1, 0, 2)
+
+
+def _rounded_depthwise(
+    weights: Doubles, largest: int, columns: Columns, column_factors: ColumnFactors
+) -> NDArray[np.int64]:
+    """Round the weights of a depthwise layer; arguments as for ``rounded``."""
+    result = np.zeros(weights.shape, np.int64)
+    squares: list[Doubles] = []
+    positions: list[tuple[int, int]] = []  # slice and lane of each filter
+    for reads, slices in _slices_by_reads(columns).items():
         factors = column_factors(reads).astype(np.float64)
-        if columns.depthwise:
-            lanes += [factors[:, :, lane] @ factors[:, :, lane].T for lane in range(4)]
-            positions += [(slices[0], lane) for lane in range(4)]
-            continue
-        squares = factors[:, :, 0] @ factors[:, :, 0].T
-        used = columns.used[slices].transpose(1, 0, 2).reshape(columns.count, -1)
-        group_weights = weights[slices].transpose(1, 0, 2).reshape(columns.count, -1)
-        group_result = np.zeros(group_weights.shape, np.int64)
-        filters_by_mask: dict[bytes, list[int]] = {}
-        for index, mask in enumerate(np.ascontiguousarray(used.T)):
-            filters_by_mask.setdefault(mask.tobytes(), []).append(index)
-        for filters in map(np.array, filters_by_mask.values()):
-            rows = np.flatnonzero(used[:, filters[0]])
-            if len(rows):
-                group_result[np.ix_(rows, filters)] = _round_filters(
-                    squares[np.ix_(rows, rows)], group_weights[np.ix_(rows, filters)], largest
-                )
-        result[slices] = group_result.reshape(columns.count, len(slices), 4).transpose(1, 0, 2)
-    for first in range(0, len(lanes), AT_A_TIME):
-        squares = np.stack(lanes[first : first + AT_A_TIME])
-        indices = np.array(positions[first : first + AT_A_TIME])
-        result[indices[:, 0], :, indices[:, 1]] = _round_depthwise(
-            squares, weights[indices[:, 0], :, indices[:, 1]], largest
-        )
+        squares += [factors[:, :, lane] @ factors[:, :, lane].T for lane in range(4)]
+        positions += [(slices[0], lane) for lane in range(4)]
+    for first in range(0, len(squares), AT_A_TIME):
+        slices_of, lanes = np.array(positions[first : first + AT_A_TIME]).T
+        filters = slices_of, slice(None), lanes
+        result[filters] = _round_depthwise(np.stack(squares[first : first + AT_A_TIME]), weights[filters], largest)
     return result
 
 

@@ -33,12 +33,14 @@ MODES = WEIGHTS_MODES[1:]
 INSTRUCTIONS = 12_000.0
 """Instructions times pixels for each microsecond: 12 processors, 4 pixels a cycle each, 250 MHz."""
 
-COLUMN: Mapping[str, float] = {"baked": 5.0, "uniform": 5.0, "texture": 20.5, "bytes": 10.5}
+COLUMN: Mapping[str, float] = {"baked": 5.0, "uniform": 5.0, "texture": 20.5, "bytes": 9.7}
 """Instructions for a column of weights, including its share of the texel's fetch, by Mesa's vc4 compiler.
 
-``bytes`` are 8-bit weights in a texture, ``texture`` 16-bit weights."""
+``bytes`` are 8-bit weights in a texture, ``texture`` 16-bit weights. These take 18 instructions, but their fetches also
+wait for texels. With 18, three more layers of X22 would have their weights in a texture. Its estimate would be the same
+99 ms, and its simulated frame would take 169 ms instead of 163."""
 
-FIXED: Mapping[str, float] = {"baked": 25.0, "uniform": 25.0, "texture": 110.0, "bytes": 65.0}
+FIXED: Mapping[str, float] = {"baked": 25.0, "uniform": 25.0, "texture": 110.0, "bytes": 62.0}
 """Instructions of a shader apart from its columns of weights."""
 
 PAIRS_COLUMN = {8: 14.2, 16: 25.0}
@@ -47,7 +49,7 @@ PAIRS_COLUMN = {8: 14.2, 16: 25.0}
 PAIRS_FIXED = 50.0
 """Instructions of such a shader apart from its columns."""
 
-DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture": 25.0, "bytes": 15.5}
+DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture": 22.5, "bytes": 14.0}
 """Instructions for a column of weights if each column multiplies a different texel."""
 
 COLUMN_16_BITS = (2.0, 6.0)
@@ -131,22 +133,21 @@ WINDOW_READS = 6
 """Largest number of input slices, including the residual's, with their own coordinate in a window of several texels
 with weights in a texture. With more, tiles of a texture share a coordinate (``conv_draws``).
 
-Each coordinate occupies a register to the end. Mesa's vc4 compiler has registers for 6 of them with all tested windows:
-3x3 over 24 channels has 216 columns of weights, 4x4 over 20 has 320. With 7 and 8 it depends: 2x2 over 7 and 1x2 over 8
-compile, 3x3 over 7 and 2x2 over 8 (128 columns) do not, and a residual counts as one more. The number of columns is
-therefore not the limit. A 1x1 window uses each coordinate once, and can read 8 slices and a residual.
-tests/vc4/test_registers.py has the cases."""
+Each coordinate occupies a register to the end. With 16-bit weights, 3x3 over 6 slices takes 32 of the 34 registers of
+Mesa's vc4 compiler, over 7 slices all 34, and over 8 it does not compile. A residual counts as one more. The number of
+columns is not the limit: 3x3 over 24 channels has 216, and 4x4 over 20 has 320. A 1x1 window uses each coordinate once,
+and can read 8 slices and a residual. tests/vc4/test_registers.py has the cases."""
 
 WINDOW_READS_16_BITS = 4
 """``WINDOW_READS`` for 16-bit slices and 16-bit weights in a texture.
 
-Each slice takes two more registers. 3x3 over 4 slices takes all 34. 3x3 over 5 does not compile, nor does 3x3 over 4
-with a 16-bit output."""
+Each slice takes two more registers. 3x3 over 4 slices takes 32 of 34, over 5 slices 34, and over 6 it does not
+compile."""
 
 READS_16_BITS = 6
 """The same limit for a window of one texel.
 
-1x1 over 6 slices takes 31 registers, and 1x1 over 8 does not compile. Windows over more slices share a coordinate."""
+1x1 over 6 slices takes 30 of 34 registers, and over 8 slices all 34. Windows over more slices share a coordinate."""
 
 
 @dataclass(frozen=True)

@@ -226,6 +226,7 @@ class _Layer:
         return self._options.in_texture(self._build.weight_bits)
 
     def _properties(self) -> weights_plan.LayerWeights:
+        """Return the properties of the layer that the choice of the weights' storage depends on."""
         draws, fragments = self._build.times(self._node, self.target)
         has_factor = self.constants.factor is not None
         return weights_plan.LayerWeights(

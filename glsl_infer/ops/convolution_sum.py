@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,65 +88,18 @@ class ConvolutionSum(Operator):
         source = build.fixed_map(node.inputs[0])
         residual = build.feature_map(node.inputs[1]) if len(node.inputs) > 1 else None
         out, factor, bias, residual_factor = _constants(node, source, residual, len(node.weights["bias"]))
-        constants_by_name = {"unit": fold.slices(factor * node.weights["unit"])}
+        constants = {"unit": fold.slices(factor * node.weights["unit"])}
         if residual is not None:
-            constants_by_name["added"] = fold.slices(residual_factor)
-        constants_by_name["bias"] = fold.slices(bias(node.weights["bias"]), out.pad)
+            constants["added"] = fold.slices(residual_factor)
+        constants["bias"] = fold.slices(bias(node.weights["bias"]), out.pad)
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         tiles = [_tiles(source, node.attrs["blocks"], len(target.views), index) for index in range(len(target.views))]
-        constants = np.stack(list(constants_by_name.values()), axis=1)
-        size = constants[0].size
-        texture, units, member = None, dict[str, list[float]](), ""
-        texture_constants = {**constants_by_name, **{macro.lower(): rows for macro, rows in out.numbers.items()}}
+
+        texture_constants = {**constants, **{macro.lower(): rows for macro, rows in out.numbers.items()}}
         if _pays(build, node, texture_constants, out, target, tiles, residual):
-            texels, units = number_texture.pack(texture_constants, target.bits)
-            texture = build.constant_texture(node, texels.shape[1], texels.shape[0], texels.tobytes())
-            build.weights(node, ".f32", np.array(list(units.values()), "<f4").tobytes())
+            _draw_with_texture(node, build, target, out, _Reads(tiles, residual), texture_constants)
         else:
-            member = build.weights(node, ".f32", constants.astype("<f4").tobytes())
-        for index, view in enumerate(target.views):
-            # Other tiles of a texture are read relative to its first tile.
-            firsts = list({tile.texture: tile for tile in reversed(tiles[index])}.values())[::-1]
-            textures = [first.texture for first in firsts]
-            binding = build.bind(
-                node,
-                source=[Read(first) for first in firsts],
-                residual=[] if residual is None else [Read(residual.views[index])],
-                **{} if texture is None else {number_texture.ROLE: [Read(View(texture, 0, index), stride=(0.0, 0.0))]},
-            )
-            reads = [(tile, textures.index(tile.texture)) for tile in tiles[index]]
-            taps = [
-                (texture_index, (tile.x - firsts[texture_index].x, tile.y - firsts[texture_index].y))
-                for tile, texture_index in reads
-            ]
-            ordered_fetches = len(taps) > AT_ONCE
-            lines = {"declarations": binding.declarations("source"), "terms": _terms(binding, taps, ordered_fetches)}
-            uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
-            defines: dict[str, int | float | str] = {}
-            if texture is None:
-                defines["CONSTANTS"] = constants.shape[1]
-                if residual is not None:
-                    defines["RESIDUAL"] = binding.fetch("residual")
-                uniforms |= {"constants": Slice(member, index * size, size), **out.uniforms(index)}
-            else:
-                lines["declarations"] = [
-                    *binding.declarations("source", number_texture.ROLE),
-                    *number_texture.declarations(texture_constants),
-                ]
-                lines["no_numbers"] = [f"{macro.lower()} = vec4(0.0);" for macro in out.numbers]
-                lines["numbers"] = _products(texture_constants, target.bits, binding, len(taps))
-                uniforms |= {**binding.texels(number_texture.ROLE), **units}
-            fragment = codegen.fragment(
-                "convolution_sum.frag" if texture is None else "convolution_sum_texture.frag",
-                includes=["fixed_point.glsl", "store.glsl", *["late.glsl"] * (ordered_fetches or texture is not None)],
-                activation=out.activation,
-                constants=out.constants,
-                fetched=() if texture is None else out.numbers,
-                saturates=True,
-                lines=lines,
-                defines=defines,
-            )
-            build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
+            _draw_with_uniforms(node, build, target, out, _Reads(tiles, residual), constants)
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
@@ -168,6 +122,101 @@ class ConvolutionSum(Operator):
             "unit": unit.astype(np.float32),
             "bias": ((rows[:, -1].reshape(-1)[:filters] - offset) / scale).astype(np.float32),
         }
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """Inputs of a layer.
+
+    Attributes:
+        tiles: tiles with the partial sums of each output slice.
+        residual: the residual, if any.
+    """
+
+    tiles: Sequence[Sequence[View]]
+    residual: FeatureMap | None
+
+    def of_slice(self, index: int) -> dict[str, list[Read]]:
+        """Return the reads of an output slice's draw, by role: the first tile of each texture, and the residual."""
+        residual = [] if self.residual is None else [Read(self.residual.views[index])]
+        return {"source": [Read(tile) for tile in self._first_tiles(index)], "residual": residual}
+
+    def taps(self, index: int) -> list[tuple[int, tuple[int, int]]]:
+        """Return (read, distance (x, y) in texels) of each tile of a slice, relative to the first of its texture."""
+        first_tiles = self._first_tiles(index)
+        textures = [first.texture for first in first_tiles]
+        taps = []
+        for tile in self.tiles[index]:
+            texture_index = textures.index(tile.texture)
+            first = first_tiles[texture_index]
+            taps.append((texture_index, (tile.x - first.x, tile.y - first.y)))
+        return taps
+
+    def _first_tiles(self, index: int) -> list[View]:
+        first_tiles: dict[str, View] = {}
+        for tile in self.tiles[index]:
+            first_tiles.setdefault(tile.texture, tile)
+        return list(first_tiles.values())
+
+
+def _draw_with_uniforms(
+    node: Node, build: Builder, target: FeatureMap, out: fold.StoredSum, reads: _Reads, constants: number_texture.Rows
+) -> None:
+    """Append a pass for each slice, with its constants in a uniform array; ``constants`` are (slices, 4) by name."""
+    rows = np.stack(list(constants.values()), axis=1)
+    member = build.weights(node, ".f32", rows.astype("<f4").tobytes())
+    for index, view in enumerate(target.views):
+        binding, taps = build.bind(node, **reads.of_slice(index)), reads.taps(index)
+        ordered_fetches = len(taps) > AT_ONCE
+        defines: dict[str, int | float | str] = {"CONSTANTS": rows.shape[1]}
+        if reads.residual is not None:
+            defines["RESIDUAL"] = binding.fetch("residual")
+        fragment = codegen.fragment(
+            "convolution_sum.frag",
+            includes=["fixed_point.glsl", "store.glsl", *["late.glsl"] * ordered_fetches],
+            activation=out.activation,
+            constants=out.constants,
+            saturates=True,
+            lines={"declarations": binding.declarations("source"), "terms": _terms(binding, taps, ordered_fetches)},
+            defines=defines,
+        )
+        uniforms: dict[str, Sequence[float] | Slice] = {
+            **binding.texels("source"),
+            "constants": Slice(member, index * rows[0].size, rows[0].size),
+            **out.uniforms(index),
+        }
+        build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
+
+
+def _draw_with_texture(
+    node: Node, build: Builder, target: FeatureMap, out: fold.StoredSum, reads: _Reads, constants: number_texture.Rows
+) -> None:
+    """Append one pass for all slices, with the constants in a texture; ``constants`` are (slices, 4) by name."""
+    texels, units = number_texture.pack(constants, target.bits)
+    texture = build.constant_texture(node, texels.shape[1], texels.shape[0], texels.tobytes())
+    build.weights(node, ".f32", np.array(list(units.values()), "<f4").tobytes())
+    for index, view in enumerate(target.views):
+        row = [Read(View(texture, 0, index), stride=(0.0, 0.0))]
+        binding, taps = build.bind(node, **reads.of_slice(index), **{number_texture.ROLE: row}), reads.taps(index)
+        fragment = codegen.fragment(
+            "convolution_sum_texture.frag",
+            includes=["fixed_point.glsl", "store.glsl", "late.glsl"],
+            activation=out.activation,
+            constants=out.constants,
+            fetched=out.numbers,
+            saturates=True,
+            lines={
+                "declarations": [
+                    *binding.declarations("source", number_texture.ROLE),
+                    *number_texture.declarations(constants),
+                ],
+                "terms": _terms(binding, taps, ordered_fetches=len(taps) > AT_ONCE),
+                "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in out.numbers],
+                "numbers": _products(constants, target.bits, binding, len(taps)),
+            },
+        )
+        uniforms = {**binding.texels("source"), **binding.texels(number_texture.ROLE), **units}
+        build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
 
 
 def _tiles(source: FixedMap, blocks: int, slices: int, index: int) -> list[View]:

@@ -109,7 +109,7 @@ def convolve(x: Array, kernel: Array, strides: Sequence[int], groups: int, dilat
     grouped_kernel = kernel.reshape(-1, groups, filters // groups).transpose(1, 0, 2)
     rows = max(1, _PATCHES // width)
     patches = np.empty((rows, width, groups, len(taps), group_channels), x.dtype)
-    out: Array = np.empty((height, width, filters), np.result_type(x, kernel))
+    out: Array = np.empty((height, width, kernel.shape[3]), np.result_type(x, kernel))
     for top in range(0, height, rows):
         count = min(rows, height - top)
         for tap, (down, right) in enumerate(taps):
@@ -134,33 +134,68 @@ def _by_rows(
         dilation: rows between rows of taps.
         pixels_at_once: pixels whose sums are computed from one patch, by as many shifted copies of the kernel.
     """
-    kernel_height, kernel_width, channels, filters = kernel.shape
     height, width = size
-    across, span = -(-width // pixels_at_once), (pixels_at_once - 1) * strides[1] + kernel_width
+    across = -(-width // pixels_at_once)
+    windows = _row_windows(x, kernel.shape, (height, across), strides, dilation, pixels_at_once)
+    flat = _shifted_kernels(kernel, strides[1], pixels_at_once)
+    rows = min(max(1, _PATCHES // across), height)
+    patches = np.empty((rows, *windows.shape[1:]), x.dtype)
+    out: Array = np.empty((height, width, kernel.shape[3]), np.result_type(x, kernel))
+    for top in range(0, height, rows):
+        count = min(rows, height - top)
+        patches[:count] = windows[top : top + count]
+        if width == across * pixels_at_once:
+            sums = out[top : top + count].reshape(count * across, flat.shape[1])
+            np.matmul(patches[:count].reshape(count * across, -1), flat, out=sums)
+        else:
+            sums = patches[:count].reshape(count * across, -1) @ flat
+            out[top : top + count] = sums.reshape(count, across * pixels_at_once, -1)[:, :width]
+    return out
+
+
+def _row_windows(
+    x: Array,
+    kernel_shape: Sequence[int],
+    size: tuple[int, int],
+    strides: Sequence[int],
+    dilation: int,
+    pixels_at_once: int,
+) -> Array:
+    """Return a view of the windows of adjacent pixels, (height, windows across, kernel height, values of a row).
+
+    Args:
+        x: the input.
+        kernel_shape: (kernel height, kernel width, channels, filters).
+        size: (height, windows across).
+        strides: (y, x).
+        dilation: rows between rows of taps.
+        pixels_at_once: pixels of a window.
+    """
+    kernel_height, kernel_width, channels, _ = kernel_shape
+    height, across = size
+    span = _span(kernel_width, strides[1], pixels_at_once)
     missing = strides[1] * pixels_at_once * (across - 1) + span - x.shape[1]
     x = np.ascontiguousarray(x) if missing <= 0 else np.pad(x, ((0, 0), (0, missing), (0, 0)))
     element = x.itemsize  # computed, because strides of axes of length 1 may be anything
     right, down = channels * element, x.shape[1] * channels * element
-    windows = as_strided(
+    return as_strided(
         x,
         (height, across, kernel_height, span * channels),
         (strides[0] * down, strides[1] * pixels_at_once * right, dilation * down, element),
         writeable=False,
     )
-    columns = np.zeros((kernel_height, span, channels, pixels_at_once, filters), kernel.dtype)
+
+
+def _shifted_kernels(kernel: Array, stride: int, pixels_at_once: int) -> Array:
+    """Return copies of a kernel, each shifted to its pixel, (values of a window, pixels * filters)."""
+    kernel_height, kernel_width, channels, filters = kernel.shape
+    span = _span(kernel_width, stride, pixels_at_once)
+    copies = np.zeros((kernel_height, span, channels, pixels_at_once, filters), kernel.dtype)
     for pixel in range(pixels_at_once):
-        columns[:, strides[1] * pixel : strides[1] * pixel + kernel_width, :, pixel] = kernel
-    flat = columns.reshape(-1, pixels_at_once * filters)
-    rows = min(max(1, _PATCHES // across), height)
-    patches = np.empty((rows, *windows.shape[1:]), x.dtype)
-    out: Array = np.empty((height, width, filters), np.result_type(x, kernel))
-    for top in range(0, height, rows):
-        count = min(rows, height - top)
-        patches[:count] = windows[top : top + count]
-        if width == across * pixels_at_once:
-            sums = out[top : top + count].reshape(count * across, pixels_at_once * filters)
-            np.matmul(patches[:count].reshape(count * across, -1), flat, out=sums)
-        else:
-            sums = patches[:count].reshape(count * across, -1) @ flat
-            out[top : top + count] = sums.reshape(count, across * pixels_at_once, filters)[:, :width]
-    return out
+        copies[:, stride * pixel : stride * pixel + kernel_width, :, pixel] = kernel
+    return copies.reshape(-1, pixels_at_once * filters)
+
+
+def _span(kernel_width: int, stride: int, pixels_at_once: int) -> int:
+    """Return the columns that the windows of adjacent pixels cover."""
+    return (pixels_at_once - 1) * stride + kernel_width

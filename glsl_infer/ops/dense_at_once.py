@@ -71,17 +71,10 @@ class DenseAtOnce(Operator):
         if width > MAX_TEXTURE_SIZE:
             advice = f"at most {MAX_TEXTURE_SIZE} outputs are supported"
             raise ModelError.layer(node.name, f"a dense layer of {outputs} outputs", advice)
-        row_unit, bias_scale = node.attrs["row_unit"], node.attrs["bias_scale"]
-        integers = np.zeros((blocks * BLOCK + 2, width), np.int64)
-        integers[: source.length, :outputs] = np.rint(node.weights["kernel"].astype(np.float64) * 256.0)
-        integers[-2, :outputs] = np.rint(node.weights["row_scale"].astype(np.float64) / row_unit)
-        integers[-1, :outputs] = np.rint(node.weights["bias"].astype(np.float64) / bias_scale * 256.0)
-        pairs = integers.reshape(-1, 2, width).transpose(0, 2, 1)
-        kernel = build.constant_texture(node, width, len(pairs), quantize.split_fixed16(pairs).tobytes())
+        pairs = _encoded(node, blocks, width)
+        kernel = build.constant_texture(node, width, len(pairs), pairs.tobytes())
         target = build.allocate_vector(node, outputs, node.attrs["scale"])
-        # Two rows share a texel and are computed twice, because constants of the activation have four lanes.
-        halves = fold.function_constants(node.activation, outputs, lanes=2)
-        macros = {name: np.tile(rows, 2) for name, rows in halves.items()}
+        macros = fold.pair_constants(node.activation, outputs)
         fragment = codegen.fragment(
             "dense_at_once.frag",
             activation=node.activation,
@@ -91,14 +84,14 @@ class DenseAtOnce(Operator):
                 "BLOCKS": blocks,
                 "PAIRS": PAIRS,
                 "FACTOR": source.scale,
-                "ROW_SCALE": 256.0 * row_unit,
-                "BIAS_SCALE": bias_scale,
+                "ROW_SCALE": 256.0 * node.attrs["row_unit"],
+                "BIAS_SCALE": node.attrs["bias_scale"],
                 "INVERSE_SCALE": 1.0 / target.scale,
             },
         )
         texels = target.size[0]
-        separate_draws = bool(codegen.uniforms(macros, 0))
-        for first, count in [(texel, 1) for texel in range(texels)] if separate_draws else [(0, texels)]:
+        texels_per_draw = 1 if codegen.uniforms(macros, 0) else texels
+        for first in range(0, texels, texels_per_draw):
             build.draw(
                 DrawCall(
                     node,
@@ -106,7 +99,7 @@ class DenseAtOnce(Operator):
                     target.texture,
                     samplers=[("source", source.texture), ("kernel", kernel)],
                     sources=[Source(0, 0.0, 0.0), Source(1, 2.0, 0.0)],
-                    quads=[Quad(first, 0, count, 1, ((0, 0), (2 * first, 0)))],
+                    quads=[Quad(first, 0, texels_per_draw, 1, ((0, 0), (2 * first, 0)))],
                     uniforms={
                         "source_texel": build.texel(source.texture),
                         "kernel_texel": build.texel(kernel),
@@ -127,6 +120,16 @@ class DenseAtOnce(Operator):
             "row_scale": (integers[-2] * node.attrs["row_unit"]).astype(np.float32),
             "bias": (integers[-1] / 256.0 * node.attrs["bias_scale"]).astype(np.float32),
         }
+
+
+def _encoded(node: Node, blocks: int, width: int) -> NDArray[np.uint8]:
+    """Return the texture of kernel, row scales and biases, uint8 (blocks * PAIRS + 1, width, 4)."""
+    inputs, outputs = node.weights["kernel"].shape
+    integers = np.zeros((blocks * BLOCK + 2, width), np.int64)
+    integers[:inputs, :outputs] = np.rint(node.weights["kernel"].astype(np.float64) * 256.0)
+    integers[-2, :outputs] = np.rint(node.weights["row_scale"].astype(np.float64) / node.attrs["row_unit"])
+    integers[-1, :outputs] = np.rint(node.weights["bias"].astype(np.float64) / node.attrs["bias_scale"] * 256.0)
+    return quantize.split_fixed16(integers.reshape(-1, 2, width).transpose(0, 2, 1))
 
 
 def _blocks(inputs: int) -> int:

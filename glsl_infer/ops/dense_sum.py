@@ -119,17 +119,12 @@ class DenseSum(Operator):
         return scaled
 
     def _last_pass(self, node: Node, build: Builder, source: FixedPoint) -> None:
+        """Draw the vector: one quad for each pair of rows."""
         (outputs,) = build.shapes[node.name]
-        row_unit, bias_scale = node.attrs["row_unit"], node.attrs["bias_scale"]
-        constants = np.zeros((outputs + outputs % 2, 2), np.int64)
-        constants[:outputs, 0] = np.rint(node.weights["row_scale"].astype(np.float64) / row_unit)
-        constants[:outputs, 1] = np.rint(node.weights["bias"].astype(np.float64) / bias_scale * 256.0)
-        encoded = quantize.split_fixed16(constants)
-        constants_texture = build.constant_texture(node, 1, len(constants), encoded.tobytes())
+        constants = _encoded_constants(node, outputs)
+        constants_texture = build.constant_texture(node, 1, len(constants), constants.tobytes())
         target = build.allocate_vector(node, outputs, node.attrs["scale"])
-        # Two rows share a texel and are computed twice, because constants of the activation have four lanes.
-        pairs = fold.function_constants(node.activation, outputs, lanes=2)
-        macros = {name: np.tile(lanes, 2) for name, lanes in pairs.items()}
+        macros = fold.pair_constants(node.activation, outputs)
         fragment = codegen.fragment(
             "dense_sum.frag",
             activation=node.activation,
@@ -138,14 +133,14 @@ class DenseSum(Operator):
             defines={
                 "COUNT": node.attrs["count"],
                 "FACTOR": source.scale,
-                "ROW_SCALE": 256.0 * row_unit,
-                "BIAS_SCALE": bias_scale,
+                "ROW_SCALE": 256.0 * node.attrs["row_unit"],
+                "BIAS_SCALE": node.attrs["bias_scale"],
                 "INVERSE_SCALE": 1.0 / target.scale,
             },
         )
-        texels = range(target.size[0])
-        separate_draws = bool(codegen.uniforms(macros, 0))
-        for texels_of_draw in [[t] for t in texels] if separate_draws else [texels]:
+        texels = target.size[0]
+        texels_per_draw = 1 if codegen.uniforms(macros, 0) else texels
+        for first in range(0, texels, texels_per_draw):
             build.draw(
                 DrawCall(
                     node,
@@ -153,14 +148,22 @@ class DenseSum(Operator):
                     target.texture,
                     samplers=[("source", source.texture), ("kernel", constants_texture)],
                     sources=[Source(0, 0.0, 0.0), Source(1, 0.0, 0.0)],
-                    quads=[Quad(t, 0, 1, 1, ((0, t), (0, 2 * t))) for t in texels_of_draw],
+                    quads=[Quad(t, 0, 1, 1, ((0, t), (0, 2 * t))) for t in range(first, first + texels_per_draw)],
                     uniforms={
                         "source_texel": build.texel(source.texture),
                         "kernel_texel": build.texel(constants_texture),
-                        **codegen.uniforms(macros, texels_of_draw[0]),
+                        **codegen.uniforms(macros, first),
                     },
                 )
             )
+
+
+def _encoded_constants(node: Node, outputs: int) -> NDArray[np.uint8]:
+    """Return the texture of row scales and biases, uint8 (outputs rounded up to 2, 4)."""
+    constants = np.zeros((outputs + outputs % 2, 2), np.int64)
+    constants[:outputs, 0] = np.rint(node.weights["row_scale"].astype(np.float64) / node.attrs["row_unit"])
+    constants[:outputs, 1] = np.rint(node.weights["bias"].astype(np.float64) / node.attrs["bias_scale"] * 256.0)
+    return quantize.split_fixed16(constants)
 
 
 OPERATOR = DenseSum()

@@ -15,6 +15,7 @@ from glsl_infer.ops.traits import AxisWindow, enlarged_reads
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.bindings import Binding
     from glsl_infer.lowering.builder import Builder
     from glsl_infer.program.layout import Range
 
@@ -82,36 +83,16 @@ class DepthToSpace(CopyOperator):
         """Draw one pass for each output slice, which selects the lanes of a pixel by its position in the block."""
         source = build.feature_map(node.inputs[0])
         down, across = block_of(node)
-        phases, channels_adjacent = down * across, node.attrs["order"] == ORDERS[0]
         target = build.allocate_map(node, scales=source.scales, zeros=source.zeros)
         for index, view in enumerate(target.views):
-            lanes = range(min(4, target.channels - 4 * index))
-            output_channels = [4 * index + lane for lane in lanes]
-            channels = [
-                [
-                    phase * target.channels + channel if channels_adjacent else channel * phases + phase
-                    for channel in output_channels
-                ]
-                for phase in range(phases)
-            ]
-            slices = sorted({channel // 4 for phase in channels for channel in phase})
-            reads = [Read(source.views[index], stride=(1.0 / across, 1.0 / down)) for index in slices]
+            channels = _channels_of_phases(node, target.channels, index)
+            slices = sorted({channel // 4 for phase_channels in channels for channel in phase_channels})
+            reads = [Read(source.views[input_slice], stride=(1.0 / across, 1.0 / down)) for input_slice in slices]
             binding = build.bind(node, source=reads)
-            lines = []
-            for read_index, source_slice in enumerate(slices):
-                lines.append(f"t = {binding.fetch('source', read_index, shift='shift')};")
-                # A factor of 0 or 1 instead of a choice: for choices between texels, vc4's compiler keeps flags over a
-                # thread switch, which loses them (docs/engineering/videocore.md).
-                for index_of_phase, phase in enumerate(channels):
-                    lines += [
-                        f"y.{lane} += max(1.0 - abs(phase - {index_of_phase}.0), 0.0) * t.{'xyzw'[channel % 4]};"
-                        for lane, channel in zip("xyzw", phase)
-                        if channel // 4 == source_slice
-                    ]
             fragment = codegen.fragment(
                 "depth_to_space.frag",
                 includes=["store.glsl"],
-                lines={"declarations": binding.declarations("source"), "phases": lines},
+                lines={"declarations": binding.declarations("source"), "phases": _lines(binding, slices, channels)},
                 defines={
                     "BLOCK": float(down) if down == across else codegen.vec([across, down]),
                     "ACROSS": float(across),
@@ -121,6 +102,36 @@ class DepthToSpace(CopyOperator):
             first = source.views[slices[0]]
             uniforms = {"origin": [float(first.x), float(first.y)], **binding.texels("source")}
             build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms, part=str(index))
+
+
+def _channels_of_phases(node: Node, channels: int, index: int) -> list[list[int]]:
+    """Return, for each position in a block, the input channels of output slice ``index``.
+
+    ``channels`` is the number of output channels.
+    """
+    down, across = block_of(node)
+    phases, output_channels = down * across, range(4 * index, min(4 * index + 4, channels))
+    if node.attrs["order"] == ORDERS[0]:  # the channels of a position are adjacent
+        return [[phase * channels + channel for channel in output_channels] for phase in range(phases)]
+    return [[channel * phases + phase for channel in output_channels] for phase in range(phases)]
+
+
+def _lines(binding: Binding, slices: Sequence[int], channels: Sequence[Sequence[int]]) -> list[str]:
+    """Return the lines that fetch the input slices, and add their lanes if the pixel has the right position in a block.
+
+    A factor of 0 or 1 replaces a choice: for choices between texels, vc4's compiler keeps flags over a thread switch,
+    which loses them (docs/engineering/videocore.md).
+    """
+    lines = []
+    for read_index, input_slice in enumerate(slices):
+        lines.append(f"t = {binding.fetch('source', read_index, shift='shift')};")
+        for phase, phase_channels in enumerate(channels):
+            lines += [
+                f"y.{lane} += max(1.0 - abs(phase - {phase}.0), 0.0) * t.{'xyzw'[channel % 4]};"
+                for lane, channel in zip("xyzw", phase_channels)
+                if channel // 4 == input_slice
+            ]
+    return lines
 
 
 def block_of(node: Node) -> tuple[int, int]:

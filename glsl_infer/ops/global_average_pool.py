@@ -130,6 +130,18 @@ def _strips(width: int, height: int) -> tuple[tuple[int, int], dict[str, Sequenc
     }
 
 
+def window_lines(window: tuple[int, int], bits: int) -> tuple[tuple[int, int], dict[str, Sequence[str]]]:
+    """Return iterations of the template's two loops over a window (width, height), and its lines.
+
+    The sum of a map in 16 ``bits`` then has channels 0 and 1 in its first two lanes, and again in the other two.
+    """
+    final_lines: dict[str, Sequence[str]] = {"all": _FROM_16_BITS} if bits == 16 else {}
+    if window[0] * window[1] <= _MOST_PIXELS and window[0] <= _MOST_COLUMNS:
+        return window, {**FETCH, **final_lines}
+    turns, lines = _strips(*window)
+    return turns, {**lines, "all": [*_SWITCH, *final_lines.get("all", [])]}
+
+
 class _Draws:
     """Draws of means over ``window`` (width, height) of a map, in 16-bit fixed point, two elements for each texel.
 
@@ -148,11 +160,7 @@ class _Draws:
         part: str = "",
     ) -> None:
         self._node, self._build, self._source, self._target = node, build, source, target
-        final_lines: dict[str, Sequence[str]] = {"all": _FROM_16_BITS} if source.bits == 16 else {}
-        self._turns, self._lines = window, {**FETCH, **final_lines}
-        if window[0] * window[1] > _MOST_PIXELS or window[0] > _MOST_COLUMNS:
-            self._turns, lines = _strips(*window)
-            self._lines = {**lines, "all": [*_SWITCH, *final_lines.get("all", [])]}
+        self._turns, self._lines = window_lines(window, source.bits)
         factor = fold.slices(source.scale_of / (255.0 * window[0] * window[1] * target.scale))
         offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
         self._factor, self._offset = factor, offset

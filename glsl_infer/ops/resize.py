@@ -115,6 +115,7 @@ def line(input_length: int, output_length: int, convention: str, method: str) ->
 
 
 def _resized(x: Array, axis: int, output_length: int, method: str, convention: str) -> Array:
+    """Return a map resized along one axis; other arguments as for ``line``."""
     input_length = x.shape[axis]
     step, start, denominator = line(input_length, output_length, convention, method)
     numerators: NDArray[np.int64] = step * np.arange(output_length) + start

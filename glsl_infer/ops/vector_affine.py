@@ -60,8 +60,7 @@ class VectorAffine(Operator):
         target = build.allocate_vector(node, source.length, node.attrs["scale"])
         texels = texels_of(node)
         kernel = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
-        pairs = fold.function_constants(node.activation, source.length, lanes=2)
-        constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
+        constants = fold.pair_constants(node.activation, source.length)
         fragment = codegen.fragment(
             "vector_affine.frag",
             includes=["fixed_point.glsl"],

@@ -17,7 +17,9 @@ from glsl_infer.program.layout import View
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.bindings import Binding
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import FixedPoint
 
 LARGEST = 2.0**20
 """Limit of a result's bounds: a quotient is unbounded if the divisor can be 0."""
@@ -65,23 +67,11 @@ class VectorBinary(Operator):
             expression = "({}).xy".format(re.sub(r"\b[ab]\b", r"\g<0>.xyxy", expression))
         length = build.shapes[node.name][0]
         target = build.allocate_vector(node, length, node.attrs["scale"])
-        pairs = fold.function_constants(node.activation, length, lanes=2)
-        constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
+        constants = fold.pair_constants(node.activation, length)
         width = 1 if codegen.uniforms(constants, 0) else target.size[0]
         for first in range(0, target.size[0], width):
-            # A vector of one element is read at its only texel, whose second element is 0.
-            reads = [
-                Read(View(source.texture, first, 0))
-                if source.length > 1 or length == 1
-                else Read(View(source.texture, 0, 0), stride=(0.0, 0.0))
-                for source in sources
-            ]
-            binding = build.bind(node, source=reads)
-            operands = [
-                f"decode({binding.fetch('source', k)}){'.xx' if source.length == 1 else ''}"
-                f" * {codegen.number(source.scale)}"
-                for k, source in enumerate(sources)
-            ]
+            binding = build.bind(node, source=[_read(source, first, length) for source in sources])
+            operands = [_operand(binding, k, source) for k, source in enumerate(sources)]
             fragment = codegen.fragment(
                 "vector_binary.frag",
                 includes=["fixed_point.glsl"],
@@ -97,6 +87,22 @@ class VectorBinary(Operator):
             )
             uniforms = codegen.uniforms(constants, first)
             build.draw_tile(node, fragment, View(target.texture, first, 0), (width, 1), binding, uniforms)
+
+
+def _read(source: FixedPoint, first: int, length: int) -> Read:
+    """Return the read of an operand for a draw of the texels from ``first`` on; ``length`` is that of the result.
+
+    A vector of one element is read at its only texel, whose second element is 0.
+    """
+    if source.length > 1 or length == 1:
+        return Read(View(source.texture, first, 0))
+    return Read(View(source.texture, 0, 0), stride=(0.0, 0.0))
+
+
+def _operand(binding: Binding, index: int, source: FixedPoint) -> str:
+    """Return the vec2 expression of an operand's two elements."""
+    lanes = ".xx" if source.length == 1 else ""
+    return f"decode({binding.fetch('source', index)}){lanes} * {codegen.number(source.scale)}"
 
 
 OPERATOR = VectorBinary()

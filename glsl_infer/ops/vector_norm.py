@@ -88,8 +88,7 @@ class VectorNorm(Operator):
         affine = affine_node(node.name, node.inputs[0], gamma, beta)
         texels = texels_of(affine)
         kernel = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
-        pairs = fold.function_constants(node.activation, length, lanes=2)
-        constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
+        constants = fold.pair_constants(node.activation, length)
         fragment = codegen.fragment(
             "vector_norm.frag",
             includes=["fixed_point.glsl", "turns.glsl", "late.glsl"],

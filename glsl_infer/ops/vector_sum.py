@@ -47,8 +47,7 @@ class VectorSum(Operator):
             advice = f"at most {MAX_TEXTURES} can be added at once; add in steps"
             raise ModelError.layer(node.name, f"{len(sources)} inputs", advice)
         target = build.allocate_vector(node, build.shapes[node.name][0], node.attrs["scale"])
-        pairs = fold.function_constants(node.activation, build.shapes[node.name][0], lanes=2)
-        constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
+        constants = fold.pair_constants(node.activation, build.shapes[node.name][0])
         separate_draws = bool(codegen.uniforms(constants, 0))
         width = 1 if separate_draws else target.size[0]
         for first in range(0, target.size[0], width):

@@ -93,10 +93,13 @@ def predictions(
             return _ranked(extended, (*labels, NONE), {len(labels): -1})[:top]
     values = probabilities(numbers, output)
     ranked = _ranked(values, labels, {})
-    best = next((entry for entry in ranked if entry.label != NONE), None)
+    best = next((prediction for prediction in ranked if prediction.label != NONE), None)
     if best is not None and best.probability < threshold:
-        none = next((entry for entry in ranked if entry.label == NONE), Prediction(NONE, 1.0 - best.probability, -1))
-        ranked = [none, *(entry for entry in ranked if entry is not none)]
+        none = next(
+            (prediction for prediction in ranked if prediction.label == NONE),
+            Prediction(NONE, 1.0 - best.probability, -1),
+        )
+        ranked = [none, *(prediction for prediction in ranked if prediction is not none)]
     return ranked[:top]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -48,9 +49,9 @@ class Recorder:
         """Return the calls that set uniforms with one value in the entire frame, and these (program, uniform) pairs."""
         values: dict[tuple[str, str], Any] = {}
         varying: set[tuple[str, str]] = set()
-        for entry in passes:
-            for name, value in entry.uniforms.items():
-                key = (entry.program, name)
+        for draw in passes:
+            for name, value in draw.uniforms.items():
+                key = (draw.program, name)
                 if values.setdefault(key, value) != value:
                     varying.add(key)
         calls: list[Call] = []
@@ -79,34 +80,34 @@ class Recorder:
         active: int | None = None
         colour: tuple[int, ...] | None = None
         uniforms: dict[tuple[str, str], Any] = {}
-        for entry in passes:
-            if entry.target != target:
-                target = entry.target
+        for draw in passes:
+            if draw.target != target:
+                target = draw.target
                 calls.append((gl.BindFramebuffer, (_FRAMEBUFFER, self._handles.framebuffers[target])))
                 if len(calls) == 1:  # only once, after the first framebuffer: all jobs share the viewport
                     calls.append((gl.Viewport, (0, 0, self._viewport, self._viewport)))
-            if entry.clear and id(entry) not in spared:
-                if self._sizes[entry.target].clear != colour:
-                    colour = self._sizes[entry.target].clear
+            if draw.clear and id(draw) not in spared:
+                if self._sizes[draw.target].clear != colour:
+                    colour = self._sizes[draw.target].clear
                     calls.append((gl.ClearColor, tuple(ctypes.c_float(byte / 255.0) for byte in colour)))
                 calls.append((gl.Clear, (_COLOR,)))
-            if entry.program != program:
-                program = entry.program
+            if draw.program != program:
+                program = draw.program
                 calls.append((gl.UseProgram, (self._handles.programs[program].name,)))
             # The active unit first: a change there needs no glActiveTexture.
-            for unit, texture in sorted(enumerate(entry.textures), key=lambda pair: pair[0] != active):
+            for unit, texture in sorted(enumerate(draw.textures), key=lambda pair: pair[0] != active):
                 if bound.get(unit) != texture:
                     bound[unit] = texture
                     if active != unit:
                         active = unit
                         calls.append((gl.ActiveTexture, (_TEXTURE0 + unit,)))
                     calls.append((gl.BindTexture, (_TEXTURE_2D, self._handles.textures[texture])))
-            for name, value in entry.uniforms.items():
+            for name, value in draw.uniforms.items():
                 key = (program, name)
                 if key not in constant and uniforms.get(key) != value:
                     uniforms[key] = value
                     calls += self._uniform(program, name, value)
-            calls.append((gl.DrawArrays, (_TRIANGLES, self._first_vertex[id(entry)], len(CORNERS) * len(entry.quads))))
+            calls.append((gl.DrawArrays, (_TRIANGLES, self._first_vertex[id(draw)], len(CORNERS) * len(draw.quads))))
         return calls
 
     def _uniform(self, program: str, name: str, value: Any) -> list[Call]:
@@ -114,16 +115,16 @@ class Recorder:
         if location < 0:  # the compiler removed it as unused
             return []
         if isinstance(value, Slice):
-            numbers = np.ascontiguousarray(
+            values = np.ascontiguousarray(
                 self._members[value.member][value.offset : value.offset + value.count], np.float32
             )
             width = 4
         else:
-            numbers = np.array(value, np.float32)
+            values = np.array(value, np.float32)
             width = len(value)
-        array = (ctypes.c_float * numbers.size).from_buffer_copy(numbers.tobytes())
+        array = (ctypes.c_float * values.size).from_buffer_copy(values.tobytes())
         function = (self._gl.Uniform1fv, self._gl.Uniform2fv, self._gl.Uniform3fv, self._gl.Uniform4fv)[width - 1]
-        return [(function, (location, numbers.size // width, array))]
+        return [(function, (location, values.size // width, array))]
 
 
 def needless_clears(passes: Iterable[Pass], textures: Mapping[str, Texture]) -> frozenset[int]:
@@ -133,10 +134,10 @@ def needless_clears(passes: Iterable[Pass], textures: Mapping[str, Texture]) -> 
     clear, and neither does a job that draws every texel.
     """
     jobs: list[tuple[Pass, set[Rectangle]]] = []
-    for entry in passes:
-        if entry.clear:
-            jobs.append((entry, set()))
-        jobs[-1][1].update((quad.x, quad.y, quad.width, quad.height) for quad in entry.quads)
+    for draw in passes:
+        if draw.clear:
+            jobs.append((draw, set()))
+        jobs[-1][1].update((quad.x, quad.y, quad.width, quad.height) for quad in draw.quads)
     needless = set()
     last_rectangles: dict[str, set[Rectangle]] = {}  # by target
     for first_pass, rectangles in jobs:
@@ -164,7 +165,7 @@ def viewport(textures: Iterable[Texture], largest: int) -> int:
         textures: those of a bundle.
         largest: GL_MAX_TEXTURE_SIZE, a valid size of a viewport on every driver. It is halved while all textures fit.
     """
-    longest = max(max(entry.width, entry.height) for entry in textures)
+    longest = max(max(texture.width, texture.height) for texture in textures)
     side = largest
     while 2 * longest <= side:
         side //= 2
@@ -181,49 +182,58 @@ def vertices(
     ``origin + stride * p``.
     """
     passes = list(passes)
-    counts = [len(entry.quads) for entry in passes]
-    quads = [(quad.x, quad.y, quad.width, quad.height) for entry in passes for quad in entry.quads]
+    counts = [len(draw.quads) for draw in passes]
+    count = sum(counts)
+    quads = ((quad.x, quad.y, quad.width, quad.height) for draw in passes for quad in draw.quads)
+    rectangles = np.fromiter(chain.from_iterable(quads), np.float64, 4 * count).reshape(count, 4)
     steps = np.ones((len(passes), 2 * varyings, 4))
     steps[:, :, :2] = 0.0  # and an origin of -0.5 give unused sources the coordinate 0
-    origins = np.full((len(quads), 2 * varyings, 2), -0.5)
+    origins = np.full((count, 2 * varyings, 2), -0.5)
     first_vertices: dict[int, int] = {}
     first_quad = 0
-    for index, entry in enumerate(passes):
-        first_vertices[id(entry)] = len(CORNERS) * first_quad
-        if entry.sources and entry.quads:
-            sizes = [textures[entry.textures[source.unit]] for source in entry.sources]
-            steps[index, : len(sizes)] = [
-                (source.stride_x, source.stride_y, size.width, size.height)
-                for source, size in zip(entry.sources, sizes)
+    for index, draw in enumerate(passes):
+        first_vertices[id(draw)] = len(CORNERS) * first_quad
+        end, sources = first_quad + counts[index], len(draw.sources)
+        if sources and draw.quads:
+            sizes = [textures[draw.textures[source.unit]] for source in draw.sources]
+            steps[index, :sources] = [
+                (source.stride_x, source.stride_y, size.width, size.height) for source, size in zip(draw.sources, sizes)
             ]
-            quads_of_pass = slice(first_quad, first_quad + counts[index])
-            origins[quads_of_pass, : len(sizes)] = [quad.origins for quad in entry.quads]
-        first_quad += counts[index]
-    rectangles = np.array(quads, np.float64).reshape(len(quads), -1)
+            pairs = chain.from_iterable([quad.origins for quad in draw.quads])
+            numbers = np.fromiter(chain.from_iterable(pairs), np.float64, 2 * sources * counts[index])
+            origins[first_quad:end, :sources] = numbers.reshape(-1, sources, 2)
+        first_quad = end
     pass_indices = np.repeat(np.arange(len(passes)), counts)
-    blocks = [np.empty((0, 2 + 4 * varyings), np.float32)]
-    for begin in range(0, len(quads), _AT_A_TIME):
+    vertices = np.empty((count, len(CORNERS), 2 + 4 * varyings), np.float32)
+    for begin in range(0, count, _AT_A_TIME):
         block = slice(begin, begin + _AT_A_TIME)
-        blocks.append(_corners(rectangles[block], viewport, origins[block], steps[pass_indices[block]]))
-    return np.concatenate(blocks), first_vertices
+        _put_corners(vertices[block], rectangles[block], viewport, origins[block], steps[pass_indices[block]])
+    return vertices.reshape(len(CORNERS) * count, -1), first_vertices
 
 
-def _corners(rectangles: Doubles, viewport: int, origins: Doubles, steps: Doubles) -> NDArray[np.float32]:
-    """Return the vertices of n quads, float32 (6 * n, 2 + 2 * sources).
+def _put_corners(
+    vertices: NDArray[np.float32], rectangles: Doubles, viewport: int, origins: Doubles, steps: Doubles
+) -> None:
+    """Compute the vertices of n quads: the first and the last along each axis, which the six corners combine.
 
     Args:
+        vertices: receives them: (n, 6, 2 + 2 * sources).
         rectangles: (n, 4): x, y, width and height.
         viewport: its width and height.
         origins: (n, sources, 2).
         steps: (n, sources, 4): strides along x and y, width and height of the texture.
     """
-    corners = np.array(CORNERS, np.float64)
-    corner, size = rectangles[:, None, :2], rectangles[:, None, 2:]
-    positions = 2.0 * (corner + corners * size) / viewport - 1.0  # row 0 of a texture is at -1
-    pixels = (corners * size)[:, :, None] - 0.5
-    coordinates = (origins[:, None] + 0.5 + steps[:, None, :, :2] * pixels) / steps[:, None, :, 2:]
-    count = len(CORNERS) * len(rectangles)
-    return np.concatenate([positions.reshape(count, 2), coordinates.reshape(count, -1)], axis=1).astype(np.float32)
+    ends = []
+    for end in (0, 1):
+        offsets = end * rectangles[:, 2:]
+        positions = 2.0 * (rectangles[:, :2] + offsets) / viewport - 1.0  # row 0 of a texture is at -1
+        coordinates = (origins + 0.5 + steps[:, :, :2] * (offsets[:, None] - 0.5)) / steps[:, :, 2:]
+        row = np.empty((len(rectangles), vertices.shape[2]), np.float32)
+        row[:, :2], row[:, 2:] = positions, coordinates.reshape(len(rectangles), -1)
+        ends.append(row)
+    for index, (x, y) in enumerate(CORNERS):
+        vertices[:, index, 0::2] = ends[x][:, 0::2]
+        vertices[:, index, 1::2] = ends[y][:, 1::2]
 
 
 def covering_vertices(varyings: int) -> NDArray[np.float32]:

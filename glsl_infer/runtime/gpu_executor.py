@@ -64,7 +64,7 @@ class GpuExecutor(Closing):
             self._outputs = manifest.outputs
             self._transfers = Transfers(manifest, self._gl, self._objects)
             self._inputs = Inputs(manifest, self._gl, self._transfers, self._prepared.resampler, self._importer)
-            self.inputs = tuple(entry.name for entry in manifest.inputs)
+            self.inputs = tuple(model_input.name for model_input in manifest.inputs)
             self._resamplers = tuple(picture.resampler for picture in self._inputs.pictures.values())
             self._gl.check("after preparing the model")
         except BaseException:

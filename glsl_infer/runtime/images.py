@@ -75,8 +75,8 @@ def to_picture(output: NDArray[np.floating], bundle: Bundle) -> NDArray[np.uint8
     check_picture(output.shape)
     channels = output.shape[2]
     scales, zeros = _range_of(bundle, channels)
-    numbers = np.floor(np.asarray(output, np.float64) * 255.0 / scales + zeros + _HALF)
-    pixels = np.clip(numbers, 0.0, 255.0).astype(np.uint8)
+    levels = np.floor(np.asarray(output, np.float64) * 255.0 / scales + zeros + _HALF)
+    pixels = np.clip(levels, 0.0, 255.0).astype(np.uint8)
     return pixels[..., 0] if channels == 1 else pixels
 
 
@@ -96,8 +96,8 @@ def mask_to_picture(result: NDArray[np.floating], output: Output) -> NDArray[np.
     if len(shape) == 3:
         check_picture(shape)
     indices = bool(output.steps) and output.steps[-1].step == ARGMAX
-    numbers = np.floor(np.asarray(result, np.float64) * (1.0 if indices else 255.0) + 0.5)
-    pixels = np.clip(numbers, 0.0, 255.0).astype(np.uint8)
+    levels = np.floor(np.asarray(result, np.float64) * (1.0 if indices else 255.0) + 0.5)
+    pixels = np.clip(levels, 0.0, 255.0).astype(np.uint8)
     return pixels[..., 0] if len(shape) == 3 and shape[2] == 1 else pixels
 
 
@@ -116,9 +116,10 @@ def check_picture(shape: Sequence[int]) -> None:
 
 def _range_of(bundle: Bundle, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return scales and zeros, (channels,) each, of the first picture input with this number of channels."""
-    for entry in bundle.manifest.inputs:
-        if entry.kind == PICTURE and entry.channels == channels and isinstance(entry.value, FeatureMap):
-            return entry.value.scale_of, entry.value.zero_of
+    for model_input in bundle.manifest.inputs:
+        value = model_input.value
+        if model_input.kind == PICTURE and model_input.channels == channels and isinstance(value, FeatureMap):
+            return value.scale_of, value.zero_of
     return np.ones(channels), np.zeros(channels)
 
 

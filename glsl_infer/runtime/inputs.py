@@ -36,7 +36,7 @@ def by_name(manifest: Manifest, inputs: Any) -> dict[str, Any]:
     Raises:
         InputError: an input is missing or unknown, or names are needed.
     """
-    names = [entry.name for entry in manifest.inputs]
+    names = [model_input.name for model_input in manifest.inputs]
     if not isinstance(inputs, Mapping):
         outputs = [output.name for output in manifest.outputs]
         if len(names) != 1 or len(outputs) != 1:
@@ -52,7 +52,7 @@ def by_name(manifest: Manifest, inputs: Any) -> dict[str, Any]:
     return dict(inputs)
 
 
-def as_values(entry: Input, value: object) -> Numbers:
+def as_values(model_input: Input, value: object) -> Numbers:
     """Return values in the shape of an input.
 
     Only the axes before the last two can differ, with the same number of elements: a batch of 1, frames stacked into
@@ -61,13 +61,13 @@ def as_values(entry: Input, value: object) -> Numbers:
     Raises:
         InputError: the shape differs, or the values are not numeric.
     """
-    array, shape = np.asarray(value), tuple(entry.shape)
+    array, shape = np.asarray(value), tuple(model_input.shape)
     last = min(2, len(shape))
     fits = array.shape[-last:] == shape[-last:] and array.size == math.prod(shape)
     fits = fits or in_shape(array, shape).shape == shape  # a long line stored as several rows of a map
     if not fits or array.dtype.kind not in "fiub":
         actual = f"{array.dtype} {array.shape}" if isinstance(value, np.ndarray) else type(value).__name__
-        raise InputError(f"input '{entry.name}' reads numbers of shape {entry.shape}; {actual} was given")
+        raise InputError(f"input '{model_input.name}' reads numbers of shape {model_input.shape}; {actual} was given")
     return array.reshape(shape)
 
 
@@ -75,12 +75,12 @@ class NumbersInput:
     """Numeric input. ``put`` needs the context.
 
     Args:
-        entry: the input.
+        model_input: the input.
         transfers: writes textures.
     """
 
-    def __init__(self, entry: Input, transfers: Transfers) -> None:
-        self._entry, self._transfers = entry, transfers
+    def __init__(self, model_input: Input, transfers: Transfers) -> None:
+        self._model_input, self._transfers = model_input, transfers
 
     def check(self, value: object) -> Numbers:
         """Return values in the form that ``put`` takes, or refuse them.
@@ -88,14 +88,14 @@ class NumbersInput:
         Raises:
             InputError: the shape or type is wrong, or a value is NaN.
         """
-        entry, array = self._entry, as_values(self._entry, value)
+        model_input, array = self._model_input, as_values(self._model_input, value)
         if array.dtype.kind == "f" and np.isnan(array).any():
-            raise InputError(f"input '{entry.name}': NaN is among the numbers; give numbers alone")
+            raise InputError(f"input '{model_input.name}': NaN is among the numbers; give numbers alone")
         return array
 
     def put(self, values: Numbers, handles: Handles) -> None:
         """Write values; those outside the range are clipped."""
-        self._transfers.write(f"input '{self._entry.name}'", self._entry.value, values, handles)
+        self._transfers.write(f"input '{self._model_input.name}'", self._model_input.value, values, handles)
 
     def release(self, handles: Handles) -> None:
         """Do nothing: values are copied at once."""
@@ -122,12 +122,15 @@ class Inputs:
     ) -> None:
         textures = {texture.name: texture for texture in manifest.textures}
         self.pictures = {
-            entry.name: PictureInput(entry, textures[entry.textures[0]], gl, transfers, resampler, importer)
-            for entry in manifest.inputs
-            if entry.kind == PICTURE
+            model_input.name: PictureInput(
+                model_input, textures[model_input.textures[0]], gl, transfers, resampler, importer
+            )
+            for model_input in manifest.inputs
+            if model_input.kind == PICTURE
         }
         self._all: dict[str, Union[PictureInput, NumbersInput]] = {
-            entry.name: self.pictures.get(entry.name) or NumbersInput(entry, transfers) for entry in manifest.inputs
+            model_input.name: self.pictures.get(model_input.name) or NumbersInput(model_input, transfers)
+            for model_input in manifest.inputs
         }
 
     def checked(self, tensors: Mapping[str, Any]) -> dict[str, Any]:

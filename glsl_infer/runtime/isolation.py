@@ -123,9 +123,9 @@ def _seconds_of_all_layers(bundle: Bundle) -> float:
     seconds += SECONDS * sum(not isinstance(part, Bundle) for part in bundle.parts)
     for part in bundle.gpu_parts:
         manifest = part.manifest
-        shaders = {entry.name: part.members[entry.fragment] for entry in manifest.programs}
+        shaders = {program.name: part.members[program.fragment] for program in manifest.programs}
         costs = {name: parse(name, text.decode("ascii")).executed for name, text in shaders.items()}
-        operations = sum(costs[entry.program] * entry.pixels for entry in manifest.passes)
+        operations = sum(costs[draw.program] * draw.pixels for draw in manifest.passes)
         seconds += SECONDS_A_PROGRAM * len(shaders) + operations / OPERATIONS
     return min(seconds, MOST_SECONDS)
 
@@ -151,7 +151,6 @@ def _watched(
         total_seconds: seconds allowed for all layers.
         show: called with the number of layers drawn.
     """
-    layers, layer_limit = 0, SECONDS + compile_seconds
     with subprocess.Popen(
         module_command(CHILD, job),
         stdin=subprocess.DEVNULL,
@@ -160,8 +159,7 @@ def _watched(
         env=_environment(),
         start_new_session=True,  # no access to this terminal, and a process group that can be killed
     ) as child:
-        start = layer_start = time.monotonic()
-        earlier_cpu = 0.0  # CPU time of the layers before
+        clock = _LayerClock(SECONDS + compile_seconds, total_seconds)
         try:
             while True:
                 try:
@@ -171,16 +169,9 @@ def _watched(
                     output = running.output or b""
                     if len(output) > MOST_OUTPUT:
                         return f"printed more than {MOST_OUTPUT >> 20} MiB"
-                    drawn = output.count(LAYER.encode())
-                    layer_wall, cpu = time.monotonic() - layer_start, _cpu_seconds(child.pid)
-                    if drawn > layers:
-                        layers, layer_limit = drawn, SECONDS
-                        show(layers)
-                        layer_start, earlier_cpu = time.monotonic(), cpu or 0.0
-                    elif _hangs(layer_wall, None if cpu is None else cpu - earlier_cpu, layer_limit):
-                        return f"took more than {layer_limit:.0f} s for a layer"
-                    if _hangs(time.monotonic() - start, cpu, total_seconds):
-                        return f"took more than {total_seconds:.0f} s for all layers"
+                    excess = clock.update(output.count(LAYER.encode()), _cpu_seconds(child.pid), show)
+                    if excess:
+                        return excess
                     if _resident(child.pid) > memory_limit:
                         return f"took more than {memory_limit >> 20} MiB of memory"
         finally:
@@ -192,6 +183,40 @@ def _watched(
     if last_lines not in (["finished", ""], [PASSED, ""]):
         return f"failed (exit code {child.returncode})"
     return PASSED if last_lines[0] == PASSED else ""
+
+
+class _LayerClock:
+    """Time that a child takes for its current layer and in total, compared with the limits.
+
+    Args:
+        first_seconds: seconds allowed for the first layer; ``SECONDS`` for each of the others.
+        total_seconds: seconds allowed for all layers.
+    """
+
+    def __init__(self, first_seconds: float, total_seconds: float) -> None:
+        self._layer_limit, self._total_limit = first_seconds, total_seconds
+        self._layers = 0
+        self._start = self._layer_start = time.monotonic()
+        self._cpu_before = 0.0  # CPU time of the layers before
+
+    def update(self, layers: int, cpu: float | None, show: Callable[[int], object]) -> str:
+        """Return a description of an exceeded limit, else an empty string.
+
+        Args:
+            layers: number of layers drawn so far.
+            cpu: seconds of CPU time so far; None if unknown.
+            show: called with the number of layers if a layer has been drawn since the last update.
+        """
+        layer_wall = time.monotonic() - self._layer_start
+        if layers > self._layers:
+            self._layers, self._layer_limit = layers, SECONDS
+            show(layers)
+            self._layer_start, self._cpu_before = time.monotonic(), cpu or 0.0
+        elif _hangs(layer_wall, None if cpu is None else cpu - self._cpu_before, self._layer_limit):
+            return f"took more than {self._layer_limit:.0f} s for a layer"
+        if _hangs(time.monotonic() - self._start, cpu, self._total_limit):
+            return f"took more than {self._total_limit:.0f} s for all layers"
+        return ""
 
 
 def _environment() -> dict[str, str]:

@@ -65,14 +65,15 @@ class Linker:
         bundle, members = drawn.bundle, drawn.bundle.members
         self._samplers = drawn.samplers
         prelude = members[PRELUDE] + device_lines.encode()
-        self._entries = {entry.name: entry for entry in bundle.manifest.programs}
+        self._described = {program.name: program for program in bundle.manifest.programs}
         self._sources = {
-            name: (members[entry.vertex], prelude + members[entry.fragment]) for name, entry in self._entries.items()
+            name: (members[program.vertex], prelude + members[program.fragment])
+            for name, program in self._described.items()
         }
         self._attributes = ["position", *(f"corner{index}" for index in range(varyings))]
         self._users: dict[str, str] = {}
-        for entry in bundle.manifest.passes:
-            self._users.setdefault(entry.program, entry.layer)
+        for draw in bundle.manifest.passes:
+            self._users.setdefault(draw.program, draw.layer)
         self._gl, self._objects = context.gl, objects
         self._compiling: deque[str] = deque()
         self._binaries = ProgramBinaries(context)
@@ -108,14 +109,14 @@ class Linker:
         while self._compiling:
             self._check(self._compiling.popleft())
         self._objects.drop_shaders()
-        linked = {name: self._linked(name, self._programs[name]) for name in self._entries}
+        linked = {name: self._linked(name, self._programs[name]) for name in self._described}
         return LinkedBundle(linked, len(self._programs) - len(self._missing), len(self._missing))
 
     def _check(self, name: str) -> None:
         """Wait for a program, and free the driver's copy of its source, which can take megabytes."""
-        where = f"layer '{self._users.get(name, name)}' on {self._gl.text(GL.GL_RENDERER)}"
+        subject = f"layer '{self._users.get(name, name)}' on {self._gl.text(GL.GL_RENDERER)}"
         program, (vertex, fragment) = self._programs[name], self._sources[name]
-        self._objects.check_program(program, vertex, fragment, where)
+        self._objects.check_program(program, vertex, fragment, subject)
         self._objects.drop_fragment(program, fragment)
 
     def keep(self) -> None:
@@ -139,12 +140,12 @@ class Linker:
         return programs
 
     def _linked(self, name: str, program: int) -> Linked:
-        entry, gl = self._entries[name], self._gl
+        described, gl = self._described[name], self._gl
         gl.UseProgram(program)
-        units = {**self._samplers, **{sampler: unit for unit, sampler in enumerate(entry.samplers)}}
+        units = {**self._samplers, **{sampler: unit for unit, sampler in enumerate(described.samplers)}}
         for sampler, unit in units.items():  # GL ignores samplers unknown to a program
             gl.Uniform1i(gl.GetUniformLocation(program, sampler.encode()), unit)
-        return Linked(program, {key: gl.GetUniformLocation(program, key.encode()) for key in entry.uniforms})
+        return Linked(program, {key: gl.GetUniformLocation(program, key.encode()) for key in described.uniforms})
 
 
 def driver_strings(gl: Api) -> list[str]:

@@ -64,19 +64,27 @@ class NoneRule:
 def rule_of(bundle: Bundle) -> NoneRule | None:
     """Return the rule of a model, or None if it is not listed."""
     contents = read()
-    entry = contents["models"].get(bundle.digest or "")
-    return None if entry is None else rule(entry, contents["zero"])
+    stored_rule = contents["models"].get(bundle.digest or "")
+    return None if stored_rule is None else rule(stored_rule, contents["zero"])
 
 
-def rule(entry: dict[str, Any], zero: str) -> NoneRule:
+def rule(stored_rule: dict[str, Any], zero: str) -> NoneRule:
     """Return the rule of an entry of the file.
 
     The directions are strings with a character for each class. Its code minus that of ``zero`` is the number of steps.
     """
     import numpy as np  # here, because commands import this module for NONE alone
 
-    steps = np.array([[ord(character) - ord(zero) for character in row] for row in entry["directions"]], np.float64)
-    return NoneRule(entry["least"], entry["logit"], entry["scale"], entry["mean"], steps * entry["step"])
+    steps = np.array(
+        [[ord(character) - ord(zero) for character in row] for row in stored_rule["directions"]], np.float64
+    )
+    return NoneRule(
+        stored_rule["least"],
+        stored_rule["logit"],
+        stored_rule["scale"],
+        stored_rule["mean"],
+        steps * stored_rule["step"],
+    )
 
 
 @cache

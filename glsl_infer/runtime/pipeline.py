@@ -7,7 +7,6 @@ uses one of two slots. Everything else is shared, because a GPU draws one frame 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from glsl_infer.errors import InputError, RunError
@@ -26,19 +25,20 @@ SLOTS = 2
 """Maximum number of frames in flight: one is drawn, one is read."""
 
 
-@dataclass
 class Slot:
     """Resources of one frame in flight.
 
-    Attributes:
+    Args:
         handles: the GL names of all objects in its passes.
         calls: the GL calls to draw it.
+
+    Attributes:
         frame: the frame in the slot, until its output has been read.
     """
 
-    handles: Handles
-    calls: Sequence[Call]
-    frame: PendingFrame[Any] | None = None
+    def __init__(self, handles: Handles, calls: Sequence[Call]) -> None:
+        self.handles, self.calls = handles, calls
+        self.frame: PendingFrame[Any] | None = None
 
 
 class PendingFrame(Generic[Result]):

@@ -85,8 +85,8 @@ class Prepared:
     def layers(self) -> Mapping[str, list[frame.Call]]:
         """The calls of each layer with passes, by its name. A frame does not use these."""
         by_layer: dict[str, list[Pass]] = {}
-        for entry in self._drawn.bundle.manifest.passes:
-            by_layer.setdefault(entry.layer, []).append(entry)
+        for draw in self._drawn.bundle.manifest.passes:
+            by_layer.setdefault(draw.layer, []).append(draw)
         recorder = self._recorder(self.handles)
         return {name: recorder.record(passes, self._constant) for name, passes in by_layer.items()}
 
@@ -112,7 +112,7 @@ class Prepared:
         """Create a slot with the textures of inputs and outputs, which two frames in flight cannot share."""
         manifest = self._drawn.bundle.manifest
         results = {name for output in manifest.outputs for value in output.values for name in textures_of(value)}
-        separate = results.union(*(entry.textures for entry in manifest.inputs))
+        separate = results.union(*(model_input.textures for model_input in manifest.inputs))
         textures, framebuffers = self._create_textures(sorted(separate))
         handles = Handles(
             self.handles.programs, {**self.handles.textures, **textures}, {**self.handles.framebuffers, **framebuffers}
@@ -132,13 +132,13 @@ class Prepared:
         if self._draws_at_once:
             self._objects.fixed_state()  # a scissor or colour mask would keep a clear from texels
         for name in names:
-            entry = self._textures[name]
-            cleared = entry.kind == "target" and self._draws_at_once
+            texture = self._textures[name]
+            cleared = texture.kind == "target" and self._draws_at_once
             unwritten = self._objects.unwritten_texture
-            textures[name] = unwritten(entry.width, entry.height) if cleared else self._drawn.texture(entry)
-            if entry.kind == "target":
+            textures[name] = unwritten(texture.width, texture.height) if cleared else self._drawn.texture(texture)
+            if texture.kind == "target":
                 framebuffers[name] = self._objects.framebuffer(textures[name])
             if cleared:
-                self._gl.ClearColor(*(byte / 255.0 for byte in entry.clear))
+                self._gl.ClearColor(*(byte / 255.0 for byte in texture.clear))
                 self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         return textures, framebuffers

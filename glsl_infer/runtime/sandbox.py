@@ -113,23 +113,23 @@ def _readable() -> Iterable[Path]:
     homes = {Path(top) for top in ("/home", "/root")} | ({home} if home is not None else set())
     with contextlib.suppress(OSError):
         yield from _without(Path("/"), {home for home in homes if home != Path("/")} | {Path("/dev"), Path("/proc")})
-        yield from (entry for entry in Path("/proc").iterdir() if not entry.name.isdigit() and not entry.is_symlink())
-    yield from (Path(entry) for entry in (*sys.path, sys.prefix, sys.base_prefix, sys.executable) if entry)
+        yield from (path for path in Path("/proc").iterdir() if not path.name.isdigit() and not path.is_symlink())
+    yield from (Path(path) for path in (*sys.path, sys.prefix, sys.base_prefix, sys.executable) if path)
     yield Path(__file__).resolve().parents[2]
     for name in _LIBRARIES:
-        yield from (Path(entry) for entry in os.environ.get(name, "").split(os.pathsep) if entry.startswith("/"))
+        yield from (Path(path) for path in os.environ.get(name, "").split(os.pathsep) if path.startswith("/"))
     yield from (home / name for name in (".drirc", ".Xauthority") if home is not None)
 
 
 def _without(folder: Path, excluded: set[Path]) -> Iterable[Path]:
     """Yield paths that together contain everything in a folder except the excluded paths and links."""
-    for entry in folder.iterdir():
-        if entry in excluded or entry.is_symlink():
+    for path in folder.iterdir():
+        if path in excluded or path.is_symlink():
             continue  # the target of a link is allowed under its own path, or not at all
-        if any(entry in path.parents for path in excluded):
-            yield from _without(entry, excluded)
+        if any(path in other.parents for other in excluded):
+            yield from _without(path, excluded)
         else:
-            yield entry
+            yield path
 
 
 def _writable() -> Iterable[Path]:

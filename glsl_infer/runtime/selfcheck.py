@@ -206,9 +206,9 @@ def _layer_errors(part: GpuExecutor) -> Iterator[LayerError]:
 
 def _drawn(part: GpuExecutor) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
     """Draw layer by layer, and yield each layer's textures by name."""
-    for entry in part.bundle.manifest.probe.layers:
-        part.draw_layer(entry.layer)
-        yield entry.layer, {name: part.read_texture(name) for name in textures_of(entry.value)}
+    for layer in part.bundle.manifest.probe.layers:
+        part.draw_layer(layer.layer)
+        yield layer.layer, {name: part.read_texture(name) for name in textures_of(layer.value)}
 
 
 def _before(errors: list[LayerError], layer: str) -> list[LayerError]:

@@ -22,12 +22,12 @@ from glsl_infer.runtime.frame import Call
 from glsl_infer.runtime.gpu_executor import GpuExecutor
 from glsl_infer.runtime.inputs import Named, Numbers, as_values, by_name
 from glsl_infer.runtime.opening import opened
-from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
 from glsl_infer.runtime.pipeline import PendingFrame, Wait, check_wait, finished
 from glsl_infer.runtime.state import State
 from glsl_infer.runtime.statistics import PartRun, Statistics
 from glsl_infer.runtime.transfers import Answer, Results
+from glsl_infer.support import fast_start
 from glsl_infer.support.closing import Closing, close_all, warn_unclosed
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.near_names import choices, did_you_mean
@@ -103,8 +103,8 @@ class Session(Closing):
         self._parts: list[GpuExecutor | CpuExecutor] = []
         self._closed, self._named, self._check_ranges = False, False, check_ranges
         self._tensors: dict[str, Any] = {}
-        self._seconds: list[float] = []
-        self._began = 0.0
+        self._part_seconds: list[float] = []
+        self._part_began = 0.0
         try:
             self._state = State(self.bundle.manifest, state)
             self._require_functions(operators)
@@ -126,6 +126,7 @@ class Session(Closing):
             self.compiled_programs = sum(part.compiled_programs for part in self._gpu_executors)
             if selfcheck:
                 self.selfcheck()
+            fast_start.end()
         except BaseException:
             self.close()
             raise
@@ -249,7 +250,7 @@ class Session(Closing):
         tensors = by_name(self.bundle.manifest, self.state.add_to(inputs))
         if self._pairs:
             self._check_shapes(tensors)
-            self._seconds, self._began = [], time.perf_counter()
+            self._part_seconds, self._part_began = [], time.perf_counter()
             self._put(self._first, tensors)
         else:
             self._first.put(tensors)
@@ -327,7 +328,9 @@ class Session(Closing):
             InputError: the name is not a picture input, or is missing although there are several.
         """
         self.activate()
-        pictures = {entry.name: entry for entry in self.bundle.manifest.inputs if entry.kind == PICTURE}
+        pictures = {
+            model_input.name: model_input for model_input in self.bundle.manifest.inputs if model_input.kind == PICTURE
+        }
         if name is None and len(pictures) == 1:
             (name,) = pictures
         if name not in pictures:
@@ -370,7 +373,7 @@ class Session(Closing):
         self.context.require_thread()
         return tuple(
             PartRun.of(part.bundle if isinstance(part, GpuExecutor) else None, part.operators, seconds)
-            for part, seconds in zip(self._parts, self._seconds)
+            for part, seconds in zip(self._parts, self._part_seconds)
         )
 
     def statistics(self) -> Statistics:
@@ -480,19 +483,19 @@ class Session(Closing):
         Raises:
             InputError: the shape of an input's values is wrong.
         """
-        for entry in self.bundle.manifest.inputs:
-            if entry.kind != PICTURE:
-                tensors[entry.name] = as_values(entry, tensors[entry.name])
+        for model_input in self.bundle.manifest.inputs:
+            if model_input.kind != PICTURE:
+                tensors[model_input.name] = as_values(model_input, tensors[model_input.name])
 
     def _put(self, part: GpuExecutor | CpuExecutor, tensors: dict[str, Any]) -> None:
         """Pass a part its inputs: those of the model, and the results of earlier parts. NaN from the CPU becomes 0."""
-        entries = {entry.name: entry for entry in self.bundle.manifest.inputs}
+        model_inputs = {model_input.name: model_input for model_input in self.bundle.manifest.inputs}
         values = {}
         for name in part.inputs:
             values[name] = tensors[name]
-            if name in entries and not isinstance(part, GpuExecutor):
-                values[name] = self._numbers(entries[name], tensors[name])
-            elif name not in entries and isinstance(part, GpuExecutor):  # textures cannot store NaN
+            if name in model_inputs and not isinstance(part, GpuExecutor):
+                values[name] = self._cpu_values(model_inputs[name], tensors[name])
+            elif name not in model_inputs and isinstance(part, GpuExecutor):  # textures cannot store NaN
                 values[name] = np.where(np.isnan(tensors[name]), 0.0, tensors[name])
         part.put(values)
 
@@ -500,8 +503,8 @@ class Session(Closing):
         """Wait for one of several parts; store its results and its time."""
         self._tensors.update(part.read())
         now = time.perf_counter()
-        self._seconds.append(now - self._began)
-        self._began = now
+        self._part_seconds.append(now - self._part_began)
+        self._part_began = now
 
     def _results(self) -> Results:
         """Wait for the last of several parts; return the outputs of the model."""
@@ -511,19 +514,21 @@ class Session(Closing):
             for output in self.bundle.manifest.outputs
         }
 
-    def _numbers(self, entry: Input, value: Any) -> NDArray[np.float32]:
+    def _cpu_values(self, model_input: Input, value: Any) -> NDArray[np.float32]:
         """Return an input as a CPU part reads it; the pixels of a picture become the values that they represent."""
-        if entry.kind != PICTURE:
+        if model_input.kind != PICTURE:
             return np.asarray(value, np.float32)
-        assert isinstance(entry.value, FeatureMap)
-        pixels = np.asarray(self._pixels(entry, value), np.float64)
-        return (entry.value.scale_of * (pixels - entry.value.zero_of) / 255.0).astype(np.float32)
+        assert isinstance(model_input.value, FeatureMap)
+        pixels = np.asarray(self._pixels(model_input, value), np.float64)
+        return (model_input.value.scale_of * (pixels - model_input.value.zero_of) / 255.0).astype(np.float32)
 
-    def _pixels(self, entry: Input, picture: Any) -> NDArray[np.uint8]:
+    def _pixels(self, model_input: Input, picture: Any) -> NDArray[np.uint8]:
         """Return a picture as the network reads it, fitted by a GPU part with this input, or else by the CPU."""
-        if isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.shape == entry.shape:
+        if isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.shape == model_input.shape:
             return picture
         for part in self.gpu_executors:
-            if entry.name in part.inputs:
-                return part.fitted(entry.name, picture)
-        return preprocess.load_for(picture, entry)
+            if model_input.name in part.inputs:
+                return part.fitted(model_input.name, picture)
+        from glsl_infer.runtime.pictures import preprocess  # imports Pillow; sessions start sooner without it
+
+        return preprocess.load_for(picture, model_input)

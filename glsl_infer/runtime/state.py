@@ -31,7 +31,7 @@ class State:
 
     def __init__(self, manifest: Manifest, pairs: Mapping[str, str] | None) -> None:
         self._pairs = dict(pairs or {})
-        inputs = {entry.name: entry for entry in manifest.inputs}
+        inputs = {model_input.name: model_input for model_input in manifest.inputs}
         outputs = {output.name: output for output in manifest.outputs}
         for name, output in self._pairs.items():
             for kind, entries, key in (("input", inputs, name), ("output", outputs, output)):

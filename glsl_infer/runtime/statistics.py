@@ -67,7 +67,11 @@ class PartRun:
 
 def uploaded(bundle: Bundle, inputs: Collection[str] | None = None) -> int:
     """Return the bytes that a frame of a GPU part uploads: of all inputs, or of those named."""
-    return sum(tile_bytes(entry.value) for entry in bundle.manifest.inputs if inputs is None or entry.name in inputs)
+    return sum(
+        tile_bytes(model_input.value)
+        for model_input in bundle.manifest.inputs
+        if inputs is None or model_input.name in inputs
+    )
 
 
 def read_back(bundle: Bundle) -> int:

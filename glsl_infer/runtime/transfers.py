@@ -37,7 +37,11 @@ class Transfers:
 
     def __init__(self, manifest: Manifest, gl: Api, objects: Objects) -> None:
         self._textures = {texture.name: texture for texture in manifest.textures}
-        self._marked = [entry.value for entry in manifest.inputs if entry.kind == PICTURE and entry.channels != 4]
+        self._marked = [
+            model_input.value
+            for model_input in manifest.inputs
+            if model_input.kind == PICTURE and model_input.channels != 4
+        ]
         self._gl, self._objects = gl, objects
         self._framebuffers: dict[int, int] = {}
 

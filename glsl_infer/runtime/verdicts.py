@@ -1,7 +1,8 @@
 """Records of passed checks in files, so that later starts need not repeat them.
 
-Two checks are recorded. Parsing the shaders takes a Pi Zero a third of a second for a small model, and many seconds for
-one with hundreds of programs. A bundle's digest covers every byte, so a bundle that has passed once will pass again.
+Two checks are recorded. Checking the content of a bundle, most of all its shaders, takes a Pi Zero a third of a second
+for a small model, and many seconds for one with hundreds of programs. A bundle's digest covers every byte, so a bundle
+that has passed once will pass again.
 The self-check on a driver runs at the first use of a model. Another driver, version or model is checked again. Only
 passes are recorded: a failing driver is checked at every start until it passes.
 
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
     from glsl_infer.gl.context import Context
     from glsl_infer.runtime.session import Session
 
-SHADERS_FORMAT = "glsl-infer shaders 3"
-"""The number increases whenever the check of shaders refuses more than before."""
+BUNDLE_FORMAT = "glsl-infer bundle 4"
+"""The number increases whenever ``bundle.file.check_content`` refuses more than before."""
 
-SHADERS_SUFFIX = ".shaders"
+BUNDLE_SUFFIX = ".checked"
 
 SELF_CHECK_FORMAT = "glsl-infer self-check 1"
 
@@ -81,36 +82,36 @@ class Verdict:
 
 
 def read_bundle(path: Union[str, Path]) -> Bundle:
-    """Return a bundle as ``bundle.read`` does; shaders that have passed before are not parsed again.
+    """Return a bundle as ``bundle.read`` does; a content that has passed before is not checked again.
 
     Raises:
         BundleError: as ``bundle.read``.
     """
-    with _shader_verdicts() as has_passed:
+    with _bundle_verdicts() as has_passed:
         return bundles.read(path, has_passed)
 
 
 def write_bundle(bundle: Bundle, path: Union[str, Path]) -> None:
-    """Write a bundle and read it back, as ``bundle.write`` does. ``read_bundle`` then parses none of its shaders.
+    """Write a bundle and read it back, as ``bundle.write`` does. ``read_bundle`` then does not check its content.
 
     Raises:
         InputError, ModelError: as ``bundle.write``.
     """
-    with _shader_verdicts() as has_passed:
+    with _bundle_verdicts() as has_passed:
         bundles.write(bundle, path, read_back=True, has_passed=has_passed)
 
 
 @contextlib.contextmanager
-def _shader_verdicts() -> Iterator[Callable[[str], bool]]:
-    """Yield the function ``has_passed`` of a bundle's reader; after the block, record that the other shaders passed."""
+def _bundle_verdicts() -> Iterator[Callable[[str], bool]]:
+    """Yield the function ``has_passed`` of a bundle's reader; after the block, record that the others passed."""
     folder = default_folder()
     new: list[Verdict] = []
 
     def has_passed_before(digest: str) -> bool:
         if folder is None:
             return False
-        key = hashlib.sha256(f"{SHADERS_FORMAT} {digest}".encode("ascii")).hexdigest()
-        verdict = Verdict(folder, key, SHADERS_SUFFIX, SHADERS_FORMAT)
+        key = hashlib.sha256(f"{BUNDLE_FORMAT} {digest}".encode("ascii")).hexdigest()
+        verdict = Verdict(folder, key, BUNDLE_SUFFIX, BUNDLE_FORMAT)
         if verdict.passed():
             return True
         new.append(verdict)

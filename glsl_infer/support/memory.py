@@ -17,6 +17,12 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 
 _NEVER = 1 << 30
 
+_OBJECTS = 10_000
+"""New objects after which garbage is collected during an export. Python's default is 700 to 2,000.
+
+An export creates millions, of which few are garbage.
+"""
+
 
 def available() -> int | None:
     """Return how many bytes this process can still allocate without swapping; None if the system does not report it.
@@ -82,16 +88,19 @@ def no_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def permanent_objects() -> Iterator[None]:
-    """Exclude the objects that exist from garbage collection inside the context.
+    """Exclude the objects that exist from garbage collection inside the context, and collect others less often.
 
     The modules of Keras and TensorFlow are 600,000 objects, which each full collection would visit: with
     ``no_collection``, an export of MobileNet takes a fifth less CPU time. Objects that a caller froze stay frozen.
     """
-    if gc.get_freeze_count():
-        yield
-        return
-    gc.freeze()
+    thresholds, frozen = gc.get_threshold(), gc.get_freeze_count() > 0
+    if thresholds[0]:  # 0 if the caller has turned collections off
+        gc.set_threshold(max(thresholds[0], _OBJECTS), *thresholds[1:])
+    if not frozen:
+        gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+        if not frozen:
+            gc.unfreeze()

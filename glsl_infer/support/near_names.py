@@ -11,9 +11,8 @@ from glsl_infer.support.plain_text import first_of
 _SIMILAR = 0.6
 """Least similarity of a suggestion, from 0 to 1, as ``difflib`` measures it."""
 
-
-_SAME_FILE = 0.8
-"""The same for a file name with another suffix."""
+_SIMILAR_FILE = 0.8
+"""Least similarity of a suggested file name with another suffix."""
 
 _MOST_CHOICES = 10
 
@@ -48,11 +47,13 @@ def nearest_file(path: Path) -> Path | None:
     """
     try:
         entries = itertools.islice(path.parent.iterdir(), _MOST_FILES)
-        files = [entry for entry in entries if entry.is_file() or (not path.suffix and entry.is_dir())]
+        files = [candidate for candidate in entries if candidate.is_file() or (not path.suffix and candidate.is_dir())]
     except (OSError, ValueError):
         return None
     files.sort()
-    stems = {entry.stem: entry for entry in files if entry.suffix.lower() == path.suffix.lower()}
+    stems = {candidate.stem: candidate for candidate in files if candidate.suffix.lower() == path.suffix.lower()}
     stem = nearest(path.stem, stems)
-    name = nearest(path.name, [entry.name for entry in files], _SAME_FILE) if stem is None else stems[stem].name
+    if stem is not None:
+        return path.with_name(stems[stem].name)
+    name = nearest(path.name, [candidate.name for candidate in files], _SIMILAR_FILE)
     return None if name is None else path.with_name(name)

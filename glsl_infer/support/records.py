@@ -10,11 +10,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["dataclass"]
+__all__ = ["dataclass", "replace"]
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    from dataclasses import dataclass, replace
 else:
+
+    def replace(record: Any, **changes: Any) -> Any:
+        """Return a copy of a record with some other values, without the import of ``dataclasses``."""
+        return type(record)(**{**dict(zip(record.__match_args__, _values(record))), **changes})
 
     def dataclass(*, frozen: bool):
         """Return a decorator for classes with plain fields, with or without defaults and ``__post_init__``."""

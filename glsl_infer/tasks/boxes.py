@@ -39,22 +39,22 @@ class Code:
 
 
 def likely(
-    numbers: Floats, activation: str, threshold: float, *, background: bool = False
+    outputs: Floats, activation: str, threshold: float, *, background: bool = False
 ) -> tuple[Floats, Indices, Indices]:
     """Return scores, anchor indices and class indices, (count,) each, of scores above a threshold.
 
     Args:
-        numbers: (anchors, classes), outputs of the network.
+        outputs: (anchors, classes), outputs of the network.
         activation: conversion of outputs to scores.
         threshold: lowest score.
         background: whether the first class is background, which is not returned.
     """
     first = 1 if background else 0
     if activation == SIGMOID and 0.0 < threshold < 1.0:  # few logits then need the exponential
-        rows, columns = np.nonzero(numbers[:, first:] >= np.log(threshold / (1.0 - threshold)))
-        logits = numbers[:, first:][rows, columns].astype(np.float64)
+        rows, columns = np.nonzero(outputs[:, first:] >= np.log(threshold / (1.0 - threshold)))
+        logits = outputs[:, first:][rows, columns].astype(np.float64)
         return 1.0 / (1.0 + np.exp(-np.clip(logits, -80.0, 80.0))), rows, columns
-    scores = numbers.astype(np.float64)
+    scores = outputs.astype(np.float64)
     if activation == SIGMOID:
         scores = 1.0 / (1.0 + np.exp(-np.clip(scores, -80.0, 80.0)))
     elif activation == SOFTMAX:
@@ -64,29 +64,29 @@ def likely(
     return scores[:, first:][rows, columns], rows, columns
 
 
-def decode(numbers: Floats, anchors: Floats, code: Code) -> Floats:
+def decode(outputs: Floats, anchors: Floats, code: Code) -> Floats:
     """Return boxes and points, float64 (count, 4 + 2 points): left, top, right, bottom, then x, y of each point.
 
     Args:
-        numbers: (count, 4 + 2 points), outputs of the network.
+        outputs: (count, 4 + 2 points), outputs of the network.
         anchors: (count, 4), as of ``anchors.anchors``.
         code: the decoding.
     """
-    raw = numbers.astype(np.float64)
+    raw = outputs.astype(np.float64)
     if code.order == "yxhw":
         raw = raw.reshape(len(raw), -1, 2)[..., ::-1].reshape(raw.shape)
     middle, size = anchors[:, :2].astype(np.float64), anchors[:, 2:].astype(np.float64)
     units = np.asarray(code.units, np.float64)
-    out = np.empty_like(raw)
+    decoded = np.empty_like(raw)
     grown = raw[:, 2:4] / units[2:]
     if code.growth == EXPONENTIAL:
         grown = np.exp(np.minimum(grown, _LARGEST_EXPONENT))
     half = grown * size / 2.0
     centre = raw[:, :2] / units[:2] * size + middle
-    out[:, :2], out[:, 2:4] = centre - half, centre + half
+    decoded[:, :2], decoded[:, 2:4] = centre - half, centre + half
     for first in range(4, raw.shape[1], 2):
-        out[:, first : first + 2] = raw[:, first : first + 2] / units[:2] * size + middle
-    return out
+        decoded[:, first : first + 2] = raw[:, first : first + 2] / units[:2] * size + middle
+    return decoded
 
 
 def suppress(
@@ -108,32 +108,7 @@ def suppress(
     order = np.flatnonzero(usable)
     order = order[np.argsort(-scores[order], kind="stable")]
     boxes, scores = boxes[order], scores[order]
-    count = len(boxes)
-    remaining, group_of_box = np.arange(count), np.full(count, -1)
-    best: list[int] = []
-    # Of each box: left, top, -right, -bottom, and a multiple of its area.
-    sides = np.empty((5, count))
-    sides[:4] = (boxes[:, :4] * (1.0, 1.0, -1.0, -1.0)).T
-    sides[4] = (sides[0] + sides[2]) * (sides[1] + sides[3]) * (overlap / (1.0 + overlap))
-    while len(best) < most and len(remaining):
-        block = remaining[:BLOCK]  # decided in this iteration; bit sets in integers hold the overlaps
-        block_sides = sides[:, block]
-        rows = [
-            int.from_bytes(row, "little") for row in np.packbits(_overlapping(block_sides, block_sides), 1, "little")
-        ]
-        undecided = (1 << len(block)) - 1
-        best_in_block: list[int] = []
-        while undecided and len(best) + len(best_in_block) < most:
-            first = (undecided & -undecided).bit_length() - 1
-            best_in_block.append(first)
-            undecided &= ~(rows[first] | 1 << first)
-        claims = _overlapping(sides[:, remaining], block_sides[:, best_in_block])
-        claims[best_in_block, np.arange(len(best_in_block))] = True
-        claimant = claims.argmax(axis=1)
-        claimed = claims[np.arange(len(remaining)), claimant]
-        group_of_box[remaining[claimed]] = len(best) + claimant[claimed]
-        best += block[best_in_block].tolist()
-        remaining = remaining[~claimed]
+    best, group_of_box = _grouped(boxes, overlap, most)
     if not best:
         return boxes[:0], order[:0]
     merged = boxes[best]
@@ -147,6 +122,45 @@ def suppress(
         merged_groups = (totals > 0.0) & (np.diff(begins, append=len(members)) > 1)
         merged[merged_groups] = sums[merged_groups] / totals[merged_groups, None]
     return merged, order[best]
+
+
+def _grouped(boxes: Floats, overlap: float, most: int) -> tuple[list[int], Indices]:
+    """Return the best box of each group of overlapping boxes, and the group of each box, or -1.
+
+    A loop over single boxes would call NumPy too often. Here ``BLOCK`` boxes are compared with each other at once, and
+    integers as sets of bits hold the result, so that Python's operators choose the best boxes of a block.
+
+    Args:
+        boxes: (count, 4 or more), best first.
+        overlap: intersection over union above which two boxes belong to one object.
+        most: largest number of groups.
+    """
+    count = len(boxes)
+    remaining, group_of_box = np.arange(count), np.full(count, -1)
+    best: list[int] = []
+    # Of each box: left, top, -right, -bottom, and a multiple of its area.
+    sides = np.empty((5, count))
+    sides[:4] = (boxes[:, :4] * (1.0, 1.0, -1.0, -1.0)).T
+    sides[4] = (sides[0] + sides[2]) * (sides[1] + sides[3]) * (overlap / (1.0 + overlap))
+    while len(best) < most and len(remaining):
+        block = remaining[:BLOCK]  # decided in this iteration
+        block_sides = sides[:, block]
+        bits = np.packbits(_overlapping(block_sides, block_sides), 1, "little")
+        overlaps = [int.from_bytes(row, "little") for row in bits]
+        undecided = (1 << len(block)) - 1
+        best_in_block: list[int] = []
+        while undecided and len(best) + len(best_in_block) < most:
+            first = (undecided & -undecided).bit_length() - 1  # the lowest bit: the best undecided box
+            best_in_block.append(first)
+            undecided &= ~(overlaps[first] | 1 << first)
+        claims = _overlapping(sides[:, remaining], block_sides[:, best_in_block])
+        claims[best_in_block, np.arange(len(best_in_block))] = True
+        claimant = claims.argmax(axis=1)
+        claimed = claims[np.arange(len(remaining)), claimant]
+        group_of_box[remaining[claimed]] = len(best) + claimant[claimed]
+        best += block[best_in_block].tolist()
+        remaining = remaining[~claimed]
+    return best, group_of_box
 
 
 def _overlapping(first_boxes: Floats, second_boxes: Floats) -> NDArray[np.bool_]:

@@ -46,8 +46,8 @@ class Cut:
     @property
     def usable(self) -> bool:
         """True if all values are finite and both sides have at least a pixel."""
-        numbers = (self.x, self.y, self.width, self.height, self.angle)
-        return all(math.isfinite(value) for value in numbers) and min(self.width, self.height) >= _SMALLEST_SIDE
+        values = (self.x, self.y, self.width, self.height, self.angle)
+        return all(math.isfinite(value) for value in values) and min(self.width, self.height) >= _SMALLEST_SIDE
 
     @property
     def corners(self) -> Floats:

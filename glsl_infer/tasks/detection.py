@@ -63,11 +63,9 @@ class Detector(Task[Found[Detection]]):
         loaded = load_picture(picture)
         detections = self.follow(loaded)
         least_score = self._rules.turned
-        if (
-            not least_score
-            or not isinstance(loaded, np.ndarray)
-            or (detections and all(detection.score >= least_score for detection in detections))
-        ):
+        if not least_score or not isinstance(loaded, np.ndarray):
+            return detections
+        if detections and all(detection.score >= least_score for detection in detections):
             return detections
         candidates = list(detections)
         for quarters in (1, 2, 3):
@@ -97,10 +95,8 @@ class Detector(Task[Found[Detection]]):
         best_things: list[Detection] = []
         for index in sorted({0 if self._rules.exclusive else detection.index for detection in candidates}):
             group = [detection for detection in candidates if self._rules.exclusive or detection.index == index]
-            group_boxes, scores = (
-                np.array([detection.box for detection in group]),
-                np.array([detection.score for detection in group]),
-            )
+            group_boxes = np.array([detection.box for detection in group])
+            scores = np.array([detection.score for detection in group])
             _, best = boxes.suppress(group_boxes, scores, self._rules.overlap, self._rules.most, merge=boxes.BEST)
             best_things += [group[index_in_group] for index_in_group in best]
         return sorted(best_things, key=lambda detection: -detection.score)[: self._rules.most]
@@ -108,8 +104,8 @@ class Detector(Task[Found[Detection]]):
     def _prepare(self) -> None:
         rules = self.description.rules
         assert isinstance(rules, DetectionRules)
-        self._rules, self._entry = rules, self._picture_input()
-        self._anchors = anchors(rules.anchors, self._entry.height, self._entry.width)
+        self._rules, self._model_input = rules, self._picture_input()
+        self._anchors = anchors(rules.anchors, self._model_input.height, self._model_input.width)
         self._columns = 4 + 2 * len(rules.points)
         self._classes = len(rules.labels) + rules.background
         for noun, names, columns in (("boxes", rules.boxes, self._columns), ("scores", rules.scores, self._classes)):
@@ -137,18 +133,17 @@ class Detector(Task[Found[Detection]]):
         raw = concatenated_rows(outputs, rules.boxes, self._columns)[rows]
         decoded = boxes.decode(raw, self._anchors[rows], rules.code)
         if rules.body is not None:
-            decoded[:, :4] = around_circle(decoded, rules.body, (self._entry.width, self._entry.height))
+            decoded[:, :4] = around_circle(decoded, rules.body, (self._model_input.width, self._model_input.height))
         candidates: list[tuple[float, int, NDArray[np.float64]]] = []
-        groups = (
-            [np.arange(len(rows))]
-            if rules.exclusive
-            else [np.flatnonzero(classes == class_index) for class_index in np.unique(classes)]
-        )
-        for of in groups:
-            merged, best = boxes.suppress(decoded[of], scores[of], rules.overlap, rules.most, merge=rules.merge)
-            candidates += [(float(scores[row]), int(classes[row]), box) for row, box in zip(of[best], merged)]
+        if rules.exclusive:
+            groups = [np.arange(len(rows))]
+        else:
+            groups = [np.flatnonzero(classes == class_index) for class_index in np.unique(classes)]
+        for group in groups:
+            merged, best = boxes.suppress(decoded[group], scores[group], rules.overlap, rules.most, merge=rules.merge)
+            candidates += [(float(scores[row]), int(classes[row]), box) for row, box in zip(group[best], merged)]
         candidates.sort(key=lambda detection: -detection[0])
-        factors, offsets = back_in_picture(self._entry, size)
+        factors, offsets = back_in_picture(self._model_input, size)
         return Found(
             tuple(self._detection(*detection, factors, offsets, size) for detection in candidates[: rules.most]), size
         )
@@ -157,12 +152,12 @@ class Detector(Task[Found[Detection]]):
         self,
         score: float,
         index: int,
-        numbers: NDArray[np.float64],
+        coordinates: NDArray[np.float64],
         factors: NDArray[np.float64],
         offsets: NDArray[np.float64],
         size: tuple[int, int],
     ) -> Detection:
-        points = numbers.reshape(-1, 2) * factors + offsets
+        points = coordinates.reshape(-1, 2) * factors + offsets
         left, top, right, bottom = points[:2].ravel().tolist()
         rules = self._rules
         box, label = (left, top, right, bottom), rules.labels[index]

@@ -61,7 +61,7 @@ class Landmarker(Task[Found[Landmarks]]):
         self._detector_model, self._requested_most, self._tiles = detector_model, most, tiles
         self._cuts: list[Cut] = []
         self._frame_size: tuple[int, int] | None = None
-        self._since = 0
+        self._frames_since_detection = 0
         self.detections = 0
         if most is not None and most < 1:
             raise InputError(f"most={most}; give 1 or more")
@@ -82,7 +82,7 @@ class Landmarker(Task[Found[Landmarks]]):
     def __call__(self, picture: PictureSource) -> Found[Landmarks]:
         """Return the points of all objects in an image, best detection first; arguments and errors as for ``Task``."""
         loaded = load_picture(picture)
-        return self._found(loaded, self._cuts_of(self.detector(loaded)))
+        return self._in_cuts(loaded, self._cuts_of(self.detector(loaded)))
 
     def follow(self, picture: PictureSource) -> Found[Landmarks]:
         """Return the points of all objects in the next frame of a film.
@@ -95,17 +95,18 @@ class Landmarker(Task[Found[Landmarks]]):
         if self._rules.follow is None or size != self._frame_size:
             self._cuts = []
         self._frame_size = size
-        results = self._found(loaded, self._cuts)
-        self._since += 1
-        if not results or (len(results) < self._most and self._since >= _DETECTION_INTERVAL):
-            self._since = 0
+        results = self._in_cuts(loaded, self._cuts)
+        self._frames_since_detection += 1
+        is_due = self._frames_since_detection >= _DETECTION_INTERVAL
+        if not results or (len(results) < self._most and is_due):
+            self._frames_since_detection = 0
             current_cuts = [item.cut for item in results]
             new_cuts = [
                 cut
                 for cut in self._cuts_of(self.detector.follow(loaded))
                 if all(cut.overlap(other) < _SAME_OBJECT for other in current_cuts)
             ]
-            items = (*results, *self._found(loaded, new_cuts[: self._most - len(results)]))
+            items = (*results, *self._in_cuts(loaded, new_cuts[: self._most - len(results)]))
             results = Found(items, size)
         self._cuts = [] if self._rules.follow is None else _distinct(results, self._rules.follow)
         return results
@@ -134,14 +135,13 @@ class Landmarker(Task[Found[Landmarks]]):
             cut: input of the network.
             size: width and height of the image in pixels.
         """
-        rules, entry = self._rules, self.session.bundle.manifest.input
+        rules, model_input = self._rules, self.session.bundle.manifest.input
         score = 1.0 if rules.presence is None else _score(outputs[rules.presence], rules.activation)
-        numbers = outputs[rules.points].reshape(-1, rules.dimensions).astype(np.float64)
-        if score < rules.threshold or not np.isfinite(numbers).all():
+        points = outputs[rules.points].reshape(-1, rules.dimensions).astype(np.float64)
+        if score < rules.threshold or not np.isfinite(points).all():
             return None
-        units = (entry.width, entry.height) if rules.unit is None else (rules.unit, rules.unit)
-        points = numbers.copy()
-        points[:, :2] = cut.to_picture(numbers[:, :2] / units)
+        units = (model_input.width, model_input.height) if rules.unit is None else (rules.unit, rules.unit)
+        points[:, :2] = cut.to_picture(points[:, :2] / units)
         points[:, 2:] *= cut.width / units[0]
         attributes = {name: float(outputs[output].ravel()[0]) for name, output in rules.attributes.items()}
         return Landmarks(points, score, attributes, cut, rules.lines, rules.fine, size)
@@ -186,19 +186,20 @@ class Landmarker(Task[Found[Landmarks]]):
             width = height = max(width, height)
         return Cut(float(x), float(y), width * region.scale, height * region.scale, angle)
 
-    def _found(self, picture: LoadedPicture, cuts: Sequence[Cut]) -> Found[Landmarks]:
-        size, entry = size_of(picture), self.session.bundle.manifest.input
+    def _in_cuts(self, picture: LoadedPicture, cuts: Sequence[Cut]) -> Found[Landmarks]:
+        """Return the points of the objects in cuts of an image. Cuts without an object are left out."""
+        size, model_input = size_of(picture), self.session.bundle.manifest.input
         results = []
         for cut in cuts:
             if not _reaches(cut, size):
                 continue
             pixels: Any
             if isinstance(picture, np.ndarray):
-                pixels = pixels_of(picture, cut, entry.height, entry.width)
-                pixels = pixels if entry.channels == 3 else preprocess.load_for(pixels, entry)
+                pixels = pixels_of(picture, cut, model_input.height, model_input.width)
+                pixels = pixels if model_input.channels == 3 else preprocess.load_for(pixels, model_input)
             else:
                 pixels = cut.of(picture)
-            item = self.points(self.session.run({entry.name: pixels}), cut, size)
+            item = self.points(self.session.run({model_input.name: pixels}), cut, size)
             if item is not None:
                 results.append(item)
         return Found(tuple(results), size)
@@ -235,8 +236,8 @@ def _reaches(cut: Cut, size: tuple[int, int]) -> bool:
     return bool((high > 0.0).all() and (low < size).all())
 
 
-def _score(numbers: NDArray[np.float32], activation: str) -> float:
-    value = float(numbers.ravel()[0])
+def _score(output: NDArray[np.float32], activation: str) -> float:
+    value = float(output.ravel()[0])
     return float(1.0 / (1.0 + np.exp(-np.clip(value, -80.0, 80.0)))) if activation == SIGMOID else value
 
 

@@ -30,7 +30,7 @@ class Segmenter(Task[Mask]):
         mask = self.follow(loaded)
         if not mask.present or not isinstance(loaded, np.ndarray):
             return mask
-        pixels = preprocess.load_for(loaded, self._entry)
+        pixels = preprocess.load_for(loaded, self._model_input)
         mirrored = self.follow(np.ascontiguousarray(pixels[:, ::-1]))
         return replace(mask, both_ways=(mask.part + mirrored.part[:, ::-1]) * np.float32(0.5))
 
@@ -42,7 +42,7 @@ class Segmenter(Task[Mask]):
     def _prepare(self) -> None:
         rules = self.description.rules
         assert isinstance(rules, SegmentationRules)
-        self._rules, self._entry = rules, self._picture_input()
+        self._rules, self._model_input = rules, self._picture_input()
         shape = self._output_shape(rules.mask)
         if len(shape) not in (2, 3):
             raise InputError(f"output '{rules.mask}' has the shape {shape}; a mask is (height, width[, classes])")
@@ -56,7 +56,7 @@ class Segmenter(Task[Mask]):
             outputs: all outputs of the bundle by name, also those of another runner.
             size: width and height of the image in pixels.
         """
-        rules, entry = self._rules, self._entry
+        rules, model_input = self._rules, self._model_input
         logits = outputs[rules.mask].astype(np.float32)
         if logits.ndim == 2:  # class indices of an argmax
             class_mask = (logits == rules.channel).astype(np.float32)
@@ -68,9 +68,9 @@ class Segmenter(Task[Mask]):
             if rules.activation == SIGMOID:
                 class_mask = 1.0 / (1.0 + np.exp(-np.clip(class_mask, -80.0, 80.0)))
         rows, columns = class_mask.shape
-        rectangles = fitted(entry.fit or "", *size, entry.width, entry.height)
+        rectangles = fitted(model_input.fit or "", *size, model_input.width, model_input.height)
         source, target = rectangles.source, rectangles.target
-        across, down = columns / entry.width, rows / entry.height
+        across, down = columns / model_input.width, rows / model_input.height
         box = (
             target.left * across,
             target.top * down,

@@ -141,10 +141,10 @@ class Task(Closing, Generic[Result]):
         Raises:
             InputError: the model has another input.
         """
-        entry = self.session.bundle.manifest.input
-        if entry.kind != PICTURE:
-            raise InputError(f"its input '{entry.name}' takes numbers; a task needs a model that reads an image")
-        return entry
+        model_input = self.session.bundle.manifest.input
+        if model_input.kind != PICTURE:
+            raise InputError(f"its input '{model_input.name}' takes numbers; a task needs a model that reads an image")
+        return model_input
 
     def _output_shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of an output.
@@ -173,11 +173,11 @@ class Task(Closing, Generic[Result]):
 
     def _run(self, picture: LoadedPicture) -> dict[str, NDArray[np.float32]]:
         """Return all outputs for a loaded image."""
-        entry = self.session.bundle.manifest.input
+        model_input = self.session.bundle.manifest.input
         input_value: Any = picture
-        if isinstance(picture, np.ndarray) and entry.channels != 3:
-            input_value = preprocess.load_for(picture, entry)
-        return self.session.run({entry.name: input_value})
+        if isinstance(picture, np.ndarray) and model_input.channels != 3:
+            input_value = preprocess.load_for(picture, model_input)
+        return self.session.run({model_input.name: input_value})
 
 
 def load_picture(picture: PictureSource) -> LoadedPicture:
@@ -208,20 +208,20 @@ def pixels_of(picture: ImageSource) -> NDArray[np.uint8]:
     return np.asarray(preprocess.open_image(picture), np.uint8)
 
 
-def back_in_picture(entry: Input, size: tuple[int, int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def back_in_picture(model_input: Input, size: tuple[int, int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return factors and offsets that convert points relative to the network's input to pixels of the original image.
 
     Args:
-        entry: the input of the network.
+        model_input: the input of the network.
         size: width and height of the image.
 
     Returns:
         (2,) each, for x and y: pixel = factor * point + offset.
     """
-    rectangles = fitted(entry.fit or "", *size, entry.width, entry.height)
+    rectangles = fitted(model_input.fit or "", *size, model_input.width, model_input.height)
     source, target = rectangles.source, rectangles.target
     scale = np.array([source.width / target.width, source.height / target.height])
-    factors = np.array([entry.width, entry.height]) * scale
+    factors = np.array([model_input.width, model_input.height]) * scale
     return factors, np.array([source.left, source.top]) - np.array([target.left, target.top]) * scale
 
 

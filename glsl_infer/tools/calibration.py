@@ -156,7 +156,7 @@ def _bytes_of(node: Node, array: NDArray[Any], path: Path) -> NDArray[np.uint8]:
             f"{path}: an array of shape {array.shape} and type {array.dtype} for '{node.name}'; give uint8 images, "
             f"values of shape {shape}, {advice}"
         )
-    scale, zero = (np.asarray(numbers, np.float64) for numbers in picture_range(node))
+    scale, zero = (np.asarray(parameters, np.float64) for parameters in picture_range(node))
     stored = values.astype(np.float64) * (255.0 / scale) + zero
     if not (stored.min() > -1.0 and stored.max() < 256.0):  # also true for NaN
         low, high = float(values.min()), float(values.max())

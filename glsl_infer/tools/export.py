@@ -16,7 +16,7 @@ from glsl_infer.bundle.format_constants import MAX_OUTPUTS
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options
-from glsl_infer.compiler.delegate import from_optimized
+from glsl_infer.compiler.delegate import Built, from_optimized
 from glsl_infer.compiler.dry_run import dry_run
 from glsl_infer.compiler.ranges import LEARNT, Calibration, varied
 from glsl_infer.compiler.ranges.unseen import unseen_warnings
@@ -81,67 +81,93 @@ def export(
         survey = _survey(model, io_options, problems)
         gc.collect()  # frees the framework's copy of all weights
     trim_heap()
-    graph, optimized = survey.graph if survey is not None else None, None
-    if survey is not None and graph is not None:
-        try:
-            optimized = optimize.optimize(graph)
-        except ModelError as error:
-            problems += () if survey.problems else (error,)  # The inputs for refused layers can be at fault.
+    optimized = _optimized(survey, problems)
     if optimized is not None and (labels is None or names):
         problems += _labels_problems(model, optimized, labels, names)
+    is_complete = survey is not None and not survey.problems  # else the graph's inputs are not the model's
     if ranges is not None:
         try:
             stored = ranges_file.read(ranges)
-            if optimized is not None and survey is not None and not survey.problems:
+            if optimized is not None and is_complete:
                 known_ranges = stored.of(optimized, str(ranges), calibrated=bool(calibration))
                 options = replace(options, ranges=known_ranges)
         except InputError as error:
             problems.append(error)
-    guesses = survey is None or survey.problems  # if true, the graph's inputs are not the model's
     samples: list[Inputs] | None = None
     try:
-        samples = calibration_samples(None if guesses else graph, calibration)
+        samples = calibration_samples(survey.graph if survey is not None and is_complete else None, calibration)
     except InputError as error:
         problems.append(error)
     if optimized is None or problems or samples is None:
         if survey is not None and optimized is not None:
-            images = Calibration(() if guesses else samples or (), percentile=options.percentile)
-            run = dry_run(optimized, options, images, placeholders=survey.guessed, delegate=options.delegate)
-            problems += [*run.problems, *(() if calibration or earlier_problems or ranges else run.unranged)]
+            images = Calibration((samples or ()) if is_complete else (), percentile=options.percentile)
+            trial = dry_run(optimized, options, images, placeholders=survey.guessed, delegate=options.delegate)
+            has_ranges = calibration or earlier_problems or ranges
+            problems += [*trial.problems, *(() if has_ranges else trial.unranged)]
         raise together(problems)
     numbered = classes_of(optimized) if labels is None else 0
     names = names or tuple(map(str, range(numbered)))
     with permanent_objects():
         built = from_optimized(optimized, names, options=options, calibration=samples, progress=progress)
         progress("comparing with the float network")
-        reports = [report(part.program, part.bundle, part.prepared, part.images) for part in built.gpu]
-        result = merge_reports(reports, part_reports(built)) if built.parts else reports[0]
-        if samples:
-            unseen = measured(built, names, options, samples, progress)
-            of_images = unseen_warnings(unseen) or _few_images(result, len(samples))
-            result = replace(result, unseen=(unseen,), warnings=(*of_images, *result.warnings))
+        result = _compared(built, names, options, samples, progress)
         progress("writing")
         write_bundle(built.bundle, out)
         if verify_seconds:
             progress("compiling for VideoCore IV")
         checked, board = verified(built, verify_seconds)
-        more = (*(checked.warnings if checked is not None else ()), *board.warnings)
-        if options.weights == "auto":
-            more = (*many_programs.long_arrays((part.bundle for part in built.gpu), options.uniform_vectors), *more)
-        of_file = survey.warnings if survey is not None else ()
+        warnings = [*(survey.warnings if survey is not None else ()), *result.warnings]
         if numbered:
-            values = "--purpose values" if len(optimized.outputs) == 1 else "--purpose NAME=values"
-            advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
-            more = (f"the {numbered} classes have no labels and are numbered from 0; {advice}", *more)
-        result = replace(
+            warnings.append(_numbered_warning(numbered, len(optimized.outputs)))
+        if options.weights == "auto":
+            warnings += many_programs.long_arrays((part.bundle for part in built.gpu), options.uniform_vectors)
+        warnings += [*(checked.warnings if checked is not None else ()), *board.warnings]
+        return replace(
             result,
             videocore=checked,
             board=board,
-            warnings=(*of_file, *result.warnings, *more),
+            warnings=tuple(warnings),
             classes=len(names),
-            inputs={entry.name: entry.kind for entry in built.bundle.manifest.inputs},
+            inputs={model_input.name: model_input.kind for model_input in built.bundle.manifest.inputs},
+            totals={**result.totals, "file_bytes": Path(out).stat().st_size},
         )
-        return replace(result, totals={**result.totals, "file_bytes": Path(out).stat().st_size})
+
+
+def _optimized(survey: ImportReport | None, problems: list[InputError]) -> Graph | None:
+    """Return the optimised graph of an import, or None if there is none; append a problem to ``problems``."""
+    if survey is None or survey.graph is None:
+        return None
+    try:
+        return optimize.optimize(survey.graph)
+    except ModelError as error:
+        if not survey.problems:  # else the placeholders of refused layers can be at fault
+            problems.append(error)
+        return None
+
+
+def _compared(
+    built: Built, names: Sequence[str], options: Options, samples: Sequence[Inputs], progress: ProgressCallback
+) -> ExportReport:
+    """Return the report of all parts, with the error on new images if there are calibration images."""
+    reports = [report(part.program, part.bundle, part.prepared, part.images) for part in built.gpu]
+    result = merge_reports(reports, part_reports(built)) if built.parts else reports[0]
+    if not samples:
+        return result
+    unseen = measured(built, names, options, samples, progress)
+    image_warnings = unseen_warnings(unseen) or _few_images(result, len(samples))
+    return replace(result, unseen=(unseen,), warnings=(*image_warnings, *result.warnings))
+
+
+def _numbered_warning(classes: int, outputs: int) -> str:
+    """Return a warning that classes have no labels.
+
+    Args:
+        classes: number of classes.
+        outputs: number of the model's outputs.
+    """
+    values = "--purpose values" if outputs == 1 else "--purpose NAME=values"
+    advice = f"give --labels FILE with one label a line, or {values} if they are not classes"
+    return f"the {classes} classes have no labels and are numbered from 0; {advice}"
 
 
 def _survey(model: str | Path | Graph, io_options: IoOptions | None, problems: list[InputError]) -> ImportReport | None:

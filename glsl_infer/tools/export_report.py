@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -139,39 +139,12 @@ def report(
     )
     gains = amplification.gains(program.graph, program.values)
     errors = amplification.errors(prepared.graph, program.graph, measured_inputs)
-    textures = {texture.name: texture for texture in program.textures}
-    drawn = defaultdict[str, list[Pass]](list)
-    for entry in program.passes:
-        drawn[entry.layer].append(entry)
-    layers = []
-    for node in program.graph.nodes:
-        if not (passes := drawn[node.name]):
-            continue
-        names = textures_of(program.values[node.name])
-        texture = textures[names[0]]
-        layers.append(
-            LayerReport(
-                node.name,
-                node.op,
-                program.graph.shapes[node.name],
-                _weights(program, node.name),
-                len(passes),
-                len({entry.program for entry in passes}),
-                len(names),
-                (texture.width, texture.height),
-                gains.get(node.name),
-                errors.get(node.name),
-            )
-        )
-    advice = f"its values reach {{:.0f}} {_CALIBRATED}" if calibration else _CALIBRATE
-    warnings = tuple(
-        f"layer '{choice.layer}': its interval bound {choice.bound:.0f} leaves steps of {choice.step:.3g}; "
-        + advice.format(choice.calibrated)
-        for choice in prepared.scales
-        if choice.too_coarse
+    layers = _layer_reports(program, gains, errors)
+    warnings = (
+        *_scale_warnings(prepared.scales, calibrated=bool(calibration)),
+        *data_free.warnings([(choice.layer, choice.by) for choice in prepared.ranges]),
+        *amplification.warnings(gains, errors, calibrated=bool(calibration)),
     )
-    warnings += data_free.warnings([(choice.layer, choice.by) for choice in prepared.ranges])
-    warnings += amplification.warnings(gains, errors, calibrated=bool(calibration))
     totals = {
         "passes": len(program.passes),
         "jobs": bundle.manifest.jobs,
@@ -184,7 +157,7 @@ def report(
         "slice_bytes": sum(tile_bytes(program.values[layer.layer]) for layer in layers),
     }
     return ExportReport(
-        tuple(layers),
+        layers,
         prepared.ranges,
         prepared.wide,
         prepared.scales,
@@ -194,6 +167,49 @@ def report(
         tuple(program.choices.values()),
         precision=prepared.precision,
         spent=prepared.spent,
+    )
+
+
+def _layer_reports(
+    program: CompiledNetwork, gains: Mapping[str, float], errors: Mapping[str, float]
+) -> tuple[LayerReport, ...]:
+    """Return the report of each layer that draws, with its gain and error if they are known."""
+    textures = {texture.name: texture for texture in program.textures}
+    passes_by_layer = defaultdict[str, list[Pass]](list)
+    for draw in program.passes:
+        passes_by_layer[draw.layer].append(draw)
+    reports = []
+    for node in program.graph.nodes:
+        passes = passes_by_layer[node.name]
+        if not passes:
+            continue
+        names = textures_of(program.values[node.name])
+        first = textures[names[0]]
+        reports.append(
+            LayerReport(
+                node.name,
+                node.op,
+                program.graph.shapes[node.name],
+                _weights(program, node.name),
+                len(passes),
+                len({draw.program for draw in passes}),
+                len(names),
+                (first.width, first.height),
+                gains.get(node.name),
+                errors.get(node.name),
+            )
+        )
+    return tuple(reports)
+
+
+def _scale_warnings(scales: Sequence[ScaleChoice], *, calibrated: bool) -> tuple[str, ...]:
+    """Return a warning for each 16-bit value whose steps are too coarse."""
+    advice = f"its values reach {{:.0f}} {_CALIBRATED}" if calibrated else _CALIBRATE
+    return tuple(
+        f"layer '{choice.layer}': its interval bound {choice.bound:.0f} leaves steps of {choice.step:.3g}; "
+        + advice.format(choice.calibrated)
+        for choice in scales
+        if choice.too_coarse
     )
 
 
@@ -224,7 +240,7 @@ def merge_reports(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]
     """Return the report of a model from the reports of its GPU parts."""
     first = reports[0]
     together: dict[str, Any] = {
-        key: tuple(entry for report in reports for entry in getattr(report, key))
+        key: tuple(item for report in reports for item in getattr(report, key))
         for key in ("layers", "ranges", "wide", "scales", "warnings", "weights", "precision", "unseen")
     }
     return replace(

@@ -124,11 +124,9 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
     for name, scale in data["scales"].items():
         if not _is_number(scale) or not LEAST <= scale <= MOST or math.frexp(scale)[0] != 0.5:
             return f"the scale of '{name}' is not a power of two from {LEAST:g} to {MOST:g}"
-    for name, entry in (*data["maps"].items(), *data["fine"].items()):
-        lists = [entry.get(key) if isinstance(entry, dict) else None for key in ("scales", "zeros")]
-        valid = [
-            numbers for numbers in lists if isinstance(numbers, list) and numbers and all(map(_is_number, numbers))
-        ]
+    for name, stored in (*data["maps"].items(), *data["fine"].items()):
+        lists = [stored.get(key) if isinstance(stored, dict) else None for key in ("scales", "zeros")]
+        valid = [values for values in lists if isinstance(values, list) and values and all(map(_is_number, values))]
         if len(valid) != 2:
             return f"'{name}' has no lists of numbers 'scales' and 'zeros'"
         scales, zeros = valid

@@ -114,14 +114,14 @@ def layers(args: argparse.Namespace) -> Section:
     return {"rows": rows, "worst": worst, "passed": worst <= BOUNDS["layer"]}
 
 
-def layers_text(numbers: Section) -> str:
+def layers_text(section: Section) -> str:
     """Return the section on X22's layers."""
-    rows = numbers["rows"]
+    rows = section["rows"]
     return f"""
 ## Layer by layer
 
 X22 at 385x385 with random weights, {len(rows)} layers, each computed from the exact reference's values. Worst:
-**{numbers["worst"]:.4f}**. {sum(row["differing"] for row in rows):,} of {sum(row["values"] for row in rows):,} stored \
+**{section["worst"]:.4f}**. {sum(row["differing"] for row in rows):,} of {sum(row["values"] for row in rows):,} stored \
 values differ from the reference's.
 """
 
@@ -174,24 +174,24 @@ def in_keras(model: Path, pictures: Path) -> None:
     np.save(pictures.with_suffix(".outputs.npy"), load_model(str(model)).predict(inputs, batch_size=1, verbose=0))
 
 
-def end_to_end_text(numbers: Section) -> str:
+def end_to_end_text(section: Section) -> str:
     """Return the section on the trained model."""
     names = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
-    rows = [[names[key], f"{error['mean']:.4f}", f"{error['largest']:.4f}"] for key, error in numbers["errors"].items()]
-    rows.append(["GPU / exact reference", f"{numbers['ratios']['mean']:.3f}", f"{numbers['ratios']['largest']:.3f}"])
+    rows = [[names[key], f"{error['mean']:.4f}", f"{error['largest']:.4f}"] for key, error in section["errors"].items()]
+    rows.append(["GPU / exact reference", f"{section['ratios']['mean']:.3f}", f"{section['ratios']['largest']:.3f}"])
     return f"""
 ## End to end
 
-`{numbers["bundle"]}` on the {numbers["photographs"]} photographs of trashnet's test split, against float32 Keras: \
+`{section["bundle"]}` on the {section["photographs"]} photographs of trashnet's test split, against float32 Keras: \
 errors of logits, minus
-their mean over the classes. Their standard deviation is {numbers["spread"]:.2f}.
+their mean over the classes. Their standard deviation is {section["spread"]:.2f}.
 
 {table(["", "mean", "largest"], rows)}
 
 The limit of both ratios is {BOUNDS["ratio"]}. The GPU has the first label of Keras on \
-**{numbers["same_top1"]} of {numbers["photographs"]}** photographs
+**{section["same_top1"]} of {section["photographs"]}** photographs
 (limit: {BOUNDS["same_top1"]}).
-Top-1 accuracy: {", ".join(f"{name} {100 * numbers['top1'][key]:.2f} %" for key, name in names.items())}.
+Top-1 accuracy: {", ".join(f"{name} {100 * section['top1'][key]:.2f} %" for key, name in names.items())}.
 """
 
 
@@ -245,9 +245,9 @@ def form(node: Node) -> str:
     return ", ".join(parts)
 
 
-def drivers_text(numbers: Section) -> str:
+def drivers_text(section: Section) -> str:
     """Return the section on random networks."""
-    runs = numbers["drivers"]
+    runs = section["drivers"]
     first = next(iter(runs.values()))
     kinds: dict[str, float] = {}
     for run in runs.values():
@@ -263,7 +263,7 @@ def drivers_text(numbers: Section) -> str:
 
 {first["cases"] * first["kinds"]:,} random networks (`tests/gl/random_networks.py`) of {first["kinds"]} kinds, on \
 {", ".join(runs)}. Every layer reads random
-stored values. Networks whose sums are too large for 32-bit floats are left out. Worst: **{numbers["worst"]:.4f}**.
+stored values. Networks whose sums are too large for 32-bit floats are left out. Worst: **{section["worst"]:.4f}**.
 
 {table(["worst", "operators"], rows)}
 """
@@ -277,11 +277,11 @@ SECTIONS: dict[str, tuple[Callable[[argparse.Namespace], Section], Callable[[Sec
 """The sections in order of appearance, with the functions that measure and write each."""
 
 
-def page(numbers: dict[str, Section], before: str) -> str:
+def page(sections: dict[str, Section], before: str) -> str:
     """Return the page with all sections, and the end of the page ``before``."""
-    machines = "; ".join(dict.fromkeys(numbers[key]["machine"] for key in SECTIONS))
+    machines = "; ".join(dict.fromkeys(sections[key]["machine"] for key in SECTIONS))
     parts = [HEAD.format(machines=machines, bound=BOUNDS["layer"])]
-    parts += [write(numbers[key]) for key, (_, write) in SECTIONS.items()]
+    parts += [write(sections[key]) for key, (_, write) in SECTIONS.items()]
     _, mark, frozen = before.partition(FROZEN)
     return "".join([*parts, f"\n{mark}{frozen}" if mark else ""])
 
@@ -342,14 +342,14 @@ def main() -> int:
             print(json.dumps(this_driver(args.cases)))
             return 0
         measure(args)
-        numbers = stored(args.results)
+        sections = stored(args.results)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    text = page(numbers, args.out.read_text("utf-8") if args.out.exists() else "")
+    text = page(sections, args.out.read_text("utf-8") if args.out.exists() else "")
     print(text)
     args.out.write_text(text, "utf-8")
-    missed = [key for key in SECTIONS if not numbers[key]["passed"]]
+    missed = [key for key in SECTIONS if not sections[key]["passed"]]
     if missed:
         print(f"bounds missed in: {', '.join(missed)}", file=sys.stderr)
     return 1 if missed else 0

@@ -35,7 +35,7 @@ def main() -> int:
     try:
         chosen = catalogue.chosen(names, models) if names else [*models.values()]
         for model in chosen:
-            if model.weights_of or not exporting.kept_file(model).is_file():
+            if model.weights_of or not exporting.stored_file(model).is_file():
                 print(f"{model.name}: not fetched" if not model.weights_of else f"{model.name}: comes by hand alone")
                 continue
             if args.times:
@@ -77,9 +77,9 @@ def milliseconds(model: catalogue.Model) -> int:
 def write_time(name: str, milliseconds: int) -> None:
     """Write the estimated milliseconds of a network into the catalogue."""
     text = catalogue.FILE.read_text("utf-8")
-    head, mark, entry = text.partition(f'"name": "{name}",')
-    entry = re.sub(r'"zero_ms": \d+', f'"zero_ms": {milliseconds}', entry, count=1)
-    catalogue.FILE.write_text(head + mark + entry, "utf-8")
+    head, mark, remainder = text.partition(f'"name": "{name}",')
+    remainder = re.sub(r'"zero_ms": \d+', f'"zero_ms": {milliseconds}', remainder, count=1)
+    catalogue.FILE.write_text(head + mark + remainder, "utf-8")
     print(f"{name}: {milliseconds} ms", flush=True)
 
 

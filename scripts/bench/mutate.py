@@ -33,14 +33,15 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mutation_parts.mutants import Mutant, modules, of_module, pick
-from mutation_parts.results import function, kept, table
+from mutation_parts.results import folder_of, function, sample_killers, table
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOK = ROOT / "scripts/bench/mutation_parts/hook"
@@ -109,7 +110,7 @@ class State:
         """Return the entry for --out; ``ran`` has indices of tests in the file of --reach."""
         done = not self.waiting or len(self.functions) >= enough
         state = "unusable" if self.unusable else "killed" if self.killers else "survived" if done else "unfinished"
-        result = {"state": state, "complete": done, "killers": kept(self.killers) if done else self.killers}
+        result = {"state": state, "complete": done, "killers": sample_killers(self.killers) if done else self.killers}
         result |= {"tests": len(self.ran), "cpu": round(self.cpu, 2)}
         result["ran"] = sorted(index_of_test[test] for test in self.ran if test in index_of_test and not done)
         return {**self.mutant.fields(), **result, "reached_seconds": round(self.most, 2), "unusable": self.unusable}
@@ -156,26 +157,12 @@ class Runner:
             "imported": self.arguments.imported and str(self.arguments.imported.resolve()),
         }
         files["task"].write_text(json.dumps(task), "utf-8")
-        environment = {
-            **os.environ,
-            "MUTATION_HOOK": str(files["hook"]),
-            "MUTATION_TASK": str(files["task"]),
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / f"{child}-hypothesis"),
-            "PYTHONPATH": os.pathsep.join(
-                [
-                    str(HOOK),
-                    str(ROOT),
-                    *(str(ROOT / f"scripts/{name}") for name in ("bench", "docs")),
-                    *filter(None, [os.environ.get("PYTHONPATH")]),
-                ]
-            ),
-        }
         plugins = ["-p", "mutation_plugin", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider"]
         options = ["-q", *plugins, "--hypothesis-seed=0", "--no-header"]
         command = [sys.executable, "-m", "pytest", *options, *dict.fromkeys(test.partition("::")[0] for test in tests)]
         output = (self.folder / f"{child}-output.txt").open("wb")
         stream = {"stdout": output, "stderr": output, "start_new_session": True}
+        environment = self._environment(files, self.folder / f"{child}-hypothesis")
         with output, subprocess.Popen(command, cwd=ROOT, env=environment, **stream) as process:
             try:
                 process.wait(min(most, max(1.0, self.ends + 10.0 - time.time())))
@@ -185,13 +172,36 @@ class Runner:
         lines = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
         if time.time() > self.ends:
             return lines
-        if lines and not any("done" in line or "unusable" in line for line in lines):
-            started = next((line["start"] for line in reversed(lines) if "start" in line), None)
-            if started and not any(line.get("test") == started for line in lines):
-                lines.append({"test": started, "failed": "crash", "cpu": 0.0, "wall": 0.0})
-        elif not lines and "module" in hook:
-            lines = [{"test": test, "failed": "collection", "cpu": 0.0, "wall": 0.0} for test in tests]
-        return lines
+        if not lines and "module" in hook:
+            return [_failed(test, "collection") for test in tests]
+        return [*lines, *_crash(lines)]
+
+    @staticmethod
+    def _environment(files: Mapping[str, Path], hypothesis: Path) -> dict[str, str]:
+        scripts = [str(ROOT / f"scripts/{name}") for name in ("bench", "docs")]
+        paths = [str(HOOK), str(ROOT), *scripts, *filter(None, [os.environ.get("PYTHONPATH")])]
+        return {
+            **os.environ,
+            "MUTATION_HOOK": str(files["hook"]),
+            "MUTATION_TASK": str(files["task"]),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(hypothesis),
+            "PYTHONPATH": os.pathsep.join(paths),
+        }
+
+
+def _failed(test: str, why: str) -> dict[str, Any]:
+    return {"test": test, "failed": why, "cpu": 0.0, "wall": 0.0}
+
+
+def _crash(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a line for the test during which a process ended; none if the process finished its task."""
+    if any("done" in line or "unusable" in line for line in lines):
+        return []
+    started = next((line["start"] for line in reversed(lines) if "start" in line), None)
+    if not started or any(line.get("test") == started for line in lines):
+        return []
+    return [_failed(started, "crash")]
 
 
 def collect(arguments: argparse.Namespace) -> list[str]:
@@ -200,17 +210,17 @@ def collect(arguments: argparse.Namespace) -> list[str]:
     options = ["--collect-only", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
     files = [str(path.relative_to(ROOT)) for name in arguments.tests for path in _test_files(ROOT / name)]
 
-    def some(names: Sequence[str]) -> list[str]:
+    def collected(names: Sequence[str]) -> list[str]:
         command = [sys.executable, "-m", "pytest", *options, "--tier", arguments.tier, *names]
         environment = {**os.environ, "PYTHONPATH": paths}
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         if done.returncode and len(names) > 1:
-            return [test for name in names for test in some([name])]
+            return [test for name in names for test in collected([name])]
         return [line for line in done.stdout.splitlines() if "::" in line and line.startswith("tests/")]
 
     with ThreadPoolExecutor(arguments.jobs) as pool:
         groups = [files[first : first + 10] for first in range(0, len(files), 10)]
-        return [test for tests in pool.map(some, groups) for test in tests]
+        return [test for tests in pool.map(collected, groups) for test in tests]
 
 
 def _test_files(path: Path) -> list[Path]:
@@ -289,72 +299,91 @@ def in_rounds(tests: Sequence[str], seconds: dict[str, float], first: Sequence[s
     return sorted(keys, key=lambda test: keys[test])
 
 
+class Queue:
+    """Mutants that wait for their next tests: the least often run first, each in one process at a time."""
+
+    def __init__(self, states: Sequence[State], enough: int) -> None:
+        self._states, self._enough = states, enough
+        self._busy: set[str] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def over(self) -> bool:
+        """True if every mutant has its result."""
+        return all(_over(state, self._enough) for state in self._states)
+
+    @contextmanager
+    def next_state(self) -> Iterator[State | None]:
+        """Hold a mutant while it runs; None if each is busy or has its result."""
+        with self._lock:
+            free = [
+                state for state in self._states if state.mutant.key not in self._busy and not _over(state, self._enough)
+            ]
+            state = min(free, key=lambda state: state.runs, default=None)
+            if state is not None:
+                self._busy.add(state.mutant.key)
+        try:
+            yield state
+        finally:
+            if state is not None:
+                with self._lock:
+                    self._busy.discard(state.mutant.key)
+
+
 def kill(arguments: argparse.Namespace, runner: Runner, coverage: Coverage) -> dict[str, Any]:
     """Run the mutants until the time is over; return the contents of --out."""
     sources = {name: path.read_text("utf-8") for name, path in modules(ROOT, PACKAGES).items()}
-    everything = [mutant for name, source in sources.items() for mutant in of_module(name, source)]
-    earlier: dict[str, dict[str, Any]] = {}
-    if arguments.mutants:
-        stored = json.loads(arguments.mutants.read_text("utf-8"))["mutants"]
-        earlier = {mutant["key"]: mutant for mutant in stored if mutant["state"] != "unusable"}
-        chosen = [mutant for mutant in everything if mutant.key in earlier]
-        random.Random(0).shuffle(chosen)
-        print(f"{len(chosen)} of {len(earlier)} mutants are still there", flush=True)
-    else:
-        chosen = pick(everything, arguments.count, arguments.seed)
-    names = [*coverage.seconds]
-    states = []
-    for mutant in chosen:
-        tests = [test for test in coverage.of(mutant) if test.startswith(tuple(arguments.tests))]
-        killers = list(earlier.get(mutant.key, {}).get("killers", {}))
-        order = in_rounds(tests, coverage.seconds, killers)
-        state = State(mutant, order, sum(coverage.seconds[test] for test in tests))
-        if arguments.resume:
-            before = earlier[mutant.key]
-            state.killers, state.cpu, state.runs = before["killers"], before["cpu"], 1
-            state.ran = {names[index] for index in before["ran"]}
-            state.waiting = [test for test in order if test not in state.ran]
-        states.append(state)
-    lock = threading.Lock()
-    busy: set[str] = set()
-
-    def next_state() -> State | None:
-        with lock:
-            free = [state for state in states if state.mutant.key not in busy and not _over(state, arguments.enough)]
-            if not free or time.time() > runner.ends - 5.0:
-                return None
-            best = min(free, key=lambda state: state.runs)
-            busy.add(best.mutant.key)
-            return best
+    candidates = [mutant for name, source in sources.items() for mutant in of_module(name, source)]
+    states = _states(arguments, coverage, candidates)
+    queue = Queue(states, arguments.enough)
 
     def work() -> None:
-        while time.time() < runner.ends - 5.0:
-            state = next_state()
-            if state is None:
-                if all(_over(state, arguments.enough) for state in states):
-                    return
-                time.sleep(0.2)
-                continue
-            try:
-                _run_some(state, runner, coverage, sources[state.mutant.module], arguments.enough)
-            finally:
-                with lock:
-                    busy.discard(state.mutant.key)
+        while time.time() < runner.ends - 5.0 and not queue.over:
+            with queue.next_state() as state:
+                if state is None:
+                    time.sleep(0.2)
+                else:
+                    _run_some(state, runner, coverage, sources[state.mutant.module], arguments.enough)
 
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for done in [pool.submit(work) for _ in range(arguments.jobs)]:
             done.result()
+    index_of_test = {name: index for index, name in enumerate(coverage.seconds)}
     return {
         "label": arguments.label,
         "packages": PACKAGES,
-        "candidates": len(everything),
+        "candidates": len(candidates),
         "seed": arguments.seed,
         "enough": arguments.enough,
         "parts": _costs(coverage),
-        "mutants": [
-            state.result(arguments.enough, {name: index for index, name in enumerate(names)}) for state in states
-        ],
+        "mutants": [state.result(arguments.enough, index_of_test) for state in states],
     }
+
+
+def _states(arguments: argparse.Namespace, coverage: Coverage, candidates: Sequence[Mutant]) -> list[State]:
+    """Return the chosen mutants, or those of --mutants, with their tests in order; with --resume, their results."""
+    earlier: dict[str, dict[str, Any]] = {}
+    if arguments.mutants:
+        stored = json.loads(arguments.mutants.read_text("utf-8"))["mutants"]
+        earlier = {mutant["key"]: mutant for mutant in stored if mutant["state"] != "unusable"}
+        chosen = [mutant for mutant in candidates if mutant.key in earlier]
+        random.Random(0).shuffle(chosen)
+        print(f"{len(chosen)} of {len(earlier)} mutants are still there", flush=True)
+    else:
+        chosen = pick(candidates, arguments.count, arguments.seed)
+    names = [*coverage.seconds]
+    states = []
+    for mutant in chosen:
+        tests = [test for test in coverage.of(mutant) if test.startswith(tuple(arguments.tests))]
+        before = earlier.get(mutant.key, {})
+        order = in_rounds(tests, coverage.seconds, list(before.get("killers", {})))
+        state = State(mutant, order, sum(coverage.seconds[test] for test in tests))
+        if arguments.resume:
+            state.killers, state.cpu, state.runs = before["killers"], before["cpu"], 1
+            state.ran = {names[index] for index in before["ran"]}
+            state.waiting = [test for test in order if test not in state.ran]
+        states.append(state)
+    return states
 
 
 def _over(state: State, enough: int) -> bool:
@@ -407,11 +436,10 @@ def _costs(coverage: Coverage) -> dict[str, dict[str, float]]:
     """Return tests and CPU seconds of each folder."""
     costs: dict[str, dict[str, float]] = defaultdict(lambda: {"tests": 0, "seconds": 0.0, "left out": 0})
     for test, seconds in coverage.seconds.items():
-        part = "/".join(test.split("/")[:2])
-        costs[part]["tests"] += 1
-        costs[part]["seconds"] += seconds
+        costs[folder_of(test)]["tests"] += 1
+        costs[folder_of(test)]["seconds"] += seconds
     for test in coverage.left_out:
-        costs["/".join(test.split("/")[:2])]["left out"] += 1
+        costs[folder_of(test)]["left out"] += 1
     return costs
 
 
@@ -438,7 +466,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.table:
         stored = [json.loads(path.read_text("utf-8")) for path in arguments.table]
-        runs = [run for entry in stored for run in (entry if isinstance(entry, list) else [entry])]
+        runs = [run for content in stored for run in (content if isinstance(content, list) else [content])]
         text = table(runs)
         print(text)
         if arguments.page:

@@ -76,7 +76,7 @@ def measured(train: NDArray[np.float64], val: NDArray[np.float64]) -> dict[str, 
     directions = axes[:, -count:].T * np.sqrt(1.0 - remaining / variances[-count:])[:, np.newaxis]
     step = float(f"{np.abs(directions).max() / STEPS:.5g}")
     steps = np.rint(directions / step).astype(int)
-    entry: dict[str, Any] = {
+    record: dict[str, Any] = {
         "least": -1e9,
         "logit": 0.0,
         "scale": 1.0,
@@ -84,18 +84,18 @@ def measured(train: NDArray[np.float64], val: NDArray[np.float64]) -> dict[str, 
         "step": step,
         "directions": ["".join(chr(ord(ZERO) + int(number)) for number in row) for row in steps],
     }
-    distances = [rule(entry, ZERO).distance(row) for row in train]
-    entry["scale"] = round(float(SPREAD * np.logaddexp.reduce(train, 1).std() / np.std(distances)), 4)
+    distances = [rule(record, ZERO).distance(row) for row in train]
+    record["scale"] = round(float(SPREAD * np.logaddexp.reduce(train, 1).std() / np.std(distances)), 4)
     energies = np.logaddexp.reduce(val, 1)
     least = float(np.quantile(energies, (1.0 - COVERED) / 3.0))
     allowed = (1.0 - COVERED) * len(val) - np.count_nonzero(energies < least)
-    others = _margins(entry, val)[energies >= least]
-    return {**entry, "least": round(least, 3), "logit": round(float(np.quantile(others, allowed / len(others))), 3)}
+    others = _margins(record, val)[energies >= least]
+    return {**record, "least": round(least, 3), "logit": round(float(np.quantile(others, allowed / len(others))), 3)}
 
 
-def _margins(entry: dict[str, Any], logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def _margins(record: dict[str, Any], logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how much more probable than ``none of these`` all classes together are, as a logit, for each image."""
-    none = rule(entry, ZERO)
+    none = rule(record, ZERO)
     return np.array([np.logaddexp.reduce(row) - none.logit_of(row) for row in logits])
 
 

@@ -72,7 +72,7 @@ def sound() -> dict[str, Bundle]:
 def _of_tomorrow(bundle: Bundle) -> dict[str, bytes]:
     """Return the members of a bundle whose graph has an operator and an attribute unknown to every reader."""
     members = members_of(bundle)
-    data = bundle_data.whole(members)
+    data = bundle_data.combined_data(members)
     layer = data["graph"]["layers"][1]
     layer["op"], layer["attrs"] = f"{layer['op']}_of_tomorrow", {**layer["attrs"], "attribute_of_tomorrow": [1, "two"]}
     return bundle_data.members_from(data, members)
@@ -106,7 +106,7 @@ class Result(NamedTuple):
     """An output of a sound bundle: reference values, tolerance, and the number of values that can differ by more."""
 
     name: str
-    numbers: NDArray[np.float32]
+    values: NDArray[np.float32]
     tolerance: float
     differing: int
 
@@ -123,15 +123,17 @@ def _results(bundle: Bundle, inputs: dict[str, NDArray[Any]]) -> list[Result]:
     results = []
     for output, named in zip(bundle.manifest.outputs, bundle.graph.outputs):
         arrays = [values[layer] for layer in named.layers]
-        step = max(_step(value) for value in output.values)
-        numbers = host_steps.apply(output.steps, arrays)
-        tolerance, differing, kinds = STEPS * step, 0, [model_input.step for model_input in output.steps]
+        stored_step = max(_step(value) for value in output.values)
+        final_values = host_steps.apply(output.steps, arrays)
+        tolerance, differing, kinds = STEPS * stored_step, 0, [step.step for step in output.steps]
         if host_steps.NORMALIZE in kinds:  # an error of a short vector grows when the vector is scaled to length 1
-            tolerance *= 2.0 * np.sqrt(numbers.shape[-1]) / min(float(np.linalg.norm(a, axis=-1).min()) for a in arrays)
+            tolerance *= (
+                2.0 * np.sqrt(final_values.shape[-1]) / min(float(np.linalg.norm(a, axis=-1).min()) for a in arrays)
+            )
         if host_steps.ARGMAX in kinds:
             first, second = np.moveaxis(np.sort(arrays[0], axis=-1)[..., :-3:-1], -1, 0)
-            tolerance, differing = 0.0, int((first - second <= 2.0 * STEPS * step).sum())
-        results.append(Result(output.name, numbers, round(float(tolerance), 7), differing))
+            tolerance, differing = 0.0, int((first - second <= 2.0 * STEPS * stored_step).sum())
+        results.append(Result(output.name, final_values, round(float(tolerance), 7), differing))
     return results
 
 
@@ -145,11 +147,11 @@ def _step(value: Value) -> float:
 def _expected(result: Result, members: dict[str, bytes], bundle: str) -> dict[str, Any]:
     """Add the file of an output, and return its entry of the index."""
     file = f"{bundle}.out.{result.name}.f32"
-    members[file] = result.numbers.astype("<f4").tobytes()
+    members[file] = result.values.astype("<f4").tobytes()
     return {
         "name": result.name,
         "file": file,
-        "shape": list(result.numbers.shape),
+        "shape": list(result.values.shape),
         "tolerance": result.tolerance,
         "differing": result.differing,
     }
@@ -161,13 +163,13 @@ def _of_parts(members: dict[str, bytes]) -> dict[str, Any]:
     picture = np.random.default_rng(SEED).integers(0, 256, bundle.manifest.input.shape, np.uint8)
     members[parts.NAME] = zipped(parts.members())
     members[f"{parts.NAME}.in.image.u8"] = picture.tobytes()
-    entry = {"name": "image", "file": f"{parts.NAME}.in.image.u8", "shape": list(picture.shape)}
-    numbers = reference.run(bundle, picture)
-    result = Result(bundle.manifest.output.name, numbers, parts.TOLERANCE, 0)
+    tensor = {"name": "image", "file": f"{parts.NAME}.in.image.u8", "shape": list(picture.shape)}
+    values = reference.run(bundle, picture)
+    result = Result(bundle.manifest.output.name, values, parts.TOLERANCE, 0)
     return {
         "file": parts.NAME,
         "operators": list(bundle.cpu_operators),
-        "inputs": [entry],
+        "inputs": [tensor],
         "outputs": [_expected(result, members, parts.NAME)],
     }
 
@@ -180,17 +182,17 @@ def files() -> dict[str, bytes]:
         members = _of_tomorrow(bundle) if name.startswith(TOMORROW) else members_of(bundle)
         all_members[name] = zipped(members)
         inputs = _inputs(name.partition(".")[0], bundle)
-        entry: dict[str, Any] = {"file": name, "inputs": [], "outputs": []}
+        case: dict[str, Any] = {"file": name, "inputs": [], "outputs": []}
         for key, array in inputs.items():
             suffix = "u8" if array.dtype == np.uint8 else "f32"
             file = f"{name}.in.{key}.{suffix}"
             all_members[file] = array.astype("<f4" if suffix == "f32" else np.uint8).tobytes()
-            entry["inputs"].append({"name": key, "file": file, "shape": list(array.shape)})
-        entry["outputs"] = [_expected(output, all_members, name) for output in _results(bundle, inputs)]
-        index["sound"].append(entry)
+            case["inputs"].append({"name": key, "file": file, "shape": list(array.shape)})
+        case["outputs"] = [_expected(output, all_members, name) for output in _results(bundle, inputs)]
+        index["sound"].append(case)
     index["parts"].append(_of_parts(all_members))
-    numbers = several.several_bundle("numbers")
-    for rule, name, content in damaged(members_of(smallest()), members_of(numbers)):
+    numeric = several.several_bundle("numbers")
+    for rule, name, content in damaged(members_of(smallest()), members_of(numeric)):
         all_members[f"bad-{name}.glslnn"] = content
         index["damaged"].append({"file": f"bad-{name}.glslnn", "rule": rule})
     for name, content in parts.damaged():

@@ -58,18 +58,18 @@ def _read_before_it_is_drawn(data: Data) -> None:
 
 
 def _slice(data: Data) -> list[Any]:
-    values = [value for entry in data["passes"] for value in entry["uniforms"].values()]
+    values = [value for draw in data["passes"] for value in draw["uniforms"].values()]
     sliced: list[Any] = next(value for value in values if isinstance(value[0], str))
     return sliced
 
 
 def _undeclared(data: Data) -> None:
     name = data["passes"][0]["program"]
-    program = next(entry for entry in data["programs"] if entry["name"] == name)
+    program = next(candidate for candidate in data["programs"] if candidate["name"] == name)
     program["uniforms"].append(["surplus", 1])
-    for entry in data["passes"]:
-        if entry["program"] == name:
-            entry["uniforms"]["surplus"] = [0.5]
+    for candidate in data["passes"]:
+        if candidate["program"] == name:
+            candidate["uniforms"]["surplus"] = [0.5]
     data["limits"]["fragment_uniform_vectors"] += name == max(data["programs"], key=_vectors)["name"]
 
 
@@ -88,21 +88,14 @@ def _larger_than_memory(data: Data) -> None:
 
 
 DAMAGED: dict[str, dict[str, Change]] = {
-    "keys": {
-        "missing": _remove("name"),
-        "unknown": lambda data: data.update(surprise=1),
-        "type": _put("name")(5),
-    },
+    "keys": {"missing": _remove("name"), "unknown": lambda data: data.update(surprise=1), "type": _put("name")(5)},
     "version": {
         "older": _put("version")(1),
         "newer": _put("version")(3),
         "profile": _put("profile")("es3"),
         "format": _put("format")("other"),
     },
-    "unique names": {
-        "textures": _repeat("textures"),
-        "programs": _repeat("programs"),
-    },
+    "unique names": {"textures": _repeat("textures"), "programs": _repeat("programs")},
     "members": {
         "shader": _put("programs", 0, "fragment")("shaders/none.frag"),
         "probe": _put("probe", "member")("weights/none.bin"),
@@ -131,10 +124,7 @@ DAMAGED: dict[str, dict[str, Change]] = {
         "unit": _put("passes", 0, "sources", 0, 0)(7),
         "order": _read_before_it_is_drawn,
     },
-    "uniforms": {
-        "slice": lambda data: _slice(data).__setitem__(1, 1 << 20),
-        "undeclared": _undeclared,
-    },
+    "uniforms": {"slice": lambda data: _slice(data).__setitem__(1, 1 << 20), "undeclared": _undeclared},
     "inputs": {
         "none": _put("inputs")([]),
         "outside": lambda data: data["inputs"][0]["value"]["views"][0].__setitem__(1, 500),
@@ -162,20 +152,13 @@ DAMAGED: dict[str, dict[str, Change]] = {
         "numbers": _put("probe", "outputs", 0, "numbers")([]),
         "outputs": _put("probe", "outputs")([]),
     },
-    "caps": {
-        "textures": _larger_than_memory,
-    },
-    "limits": {
-        "units": _put("limits", "texture_units")(1),
-    },
+    "caps": {"textures": _larger_than_memory},
+    "limits": {"units": _put("limits", "texture_units")(1)},
 }
 """Changes to the data of the smallest bundle, by the rule they break. Hashes are corrected afterwards."""
 
 DAMAGED_NUMBERS: dict[str, dict[str, Change]] = {
-    "unique names": {
-        "inputs": _put("inputs", 1, "name")("heat"),
-        "outputs": _put("outputs", 1, "name")("tags"),
-    },
+    "unique names": {"inputs": _put("inputs", 1, "name")("heat"), "outputs": _put("outputs", 1, "name")("tags")},
     "inputs": {
         "shared texture": lambda data: data["inputs"][2]["value"].update(
             texture=data["inputs"][1]["value"]["views"][0][0]
@@ -197,9 +180,7 @@ DAMAGED_NUMBERS: dict[str, dict[str, Change]] = {
         "mask of a vector": _put("outputs", 0, "purpose")("mask"),
         "not drawn": lambda data: data["outputs"][0].update(values=[copy.deepcopy(data["inputs"][2]["value"])]),
     },
-    "probe": {
-        "numbers of a map": _put("probe", "outputs", 1, "numbers")([0.0]),
-    },
+    "probe": {"numbers of a map": _put("probe", "outputs", 1, "numbers")([0.0])},
 }
 """The same for the bundle of numbers, which has several inputs and outputs."""
 
@@ -221,10 +202,10 @@ FOREIGN_GLSL = {
 
 def _divided_by_zero(members: dict[str, bytes]) -> dict[str, bytes]:
     """Return the members with a shader that divides by a uniform of 0."""
-    data = copy.deepcopy(bundle_data.whole(members))
-    entry = next(entry for entry in data["passes"] if "source_texel" in entry["uniforms"])
-    entry["uniforms"]["source_texel"] = [0.0, 0.0]
-    program = next(program for program in data["programs"] if program["name"] == entry["program"])
+    data = copy.deepcopy(bundle_data.combined_data(members))
+    draw = next(draw for draw in data["passes"] if "source_texel" in draw["uniforms"])
+    draw["uniforms"]["source_texel"] = [0.0, 0.0]
+    program = next(program for program in data["programs"] if program["name"] == draw["program"])
     changed = bundle_data.members_from(data, members)
     text = changed[program["fragment"]].replace(
         b"void main() {\n", b"void main() {\n    vec2 zero = coord0.xy / source_texel;\n"
@@ -234,10 +215,10 @@ def _divided_by_zero(members: dict[str, bytes]) -> dict[str, bytes]:
 
 def _outside_its_texture(members: dict[str, bytes]) -> dict[str, bytes]:
     """Return the members with a pass whose loops would not end after their counted turns."""
-    data = copy.deepcopy(bundle_data.whole(members))
+    data = copy.deepcopy(bundle_data.combined_data(members))
     fragments = {program["name"]: members[program["fragment"]] for program in data["programs"]}
-    entry = next(entry for entry in data["passes"] if b"END_AFTER(PAIRS, i)" in fragments[entry["program"]])
-    entry["sources"][0][1] = 8000.0
+    draw = next(draw for draw in data["passes"] if b"END_AFTER(PAIRS, i)" in fragments[draw["program"]])
+    draw["sources"][0][1] = 8000.0
     return bundle_data.members_from(data, members)
 
 
@@ -257,7 +238,7 @@ def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, 
             f"no-{name.replace('.', '-')}",
             zipped({key: data for key, data in members.items() if key != name}),
         )
-    data = bundle_data.whole(members)
+    data = bundle_data.combined_data(members)
     for name, table in {
         "short": members["passes.bin"][:-1],
         "long": members["passes.bin"] + b"\0",
@@ -280,25 +261,25 @@ def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, 
         yield "shaders", f"shader-{name.replace(' ', '-')}", zipped(changed)
     floats = next(name for name in members if name.endswith(".f32"))
     for name, value in {"nan": float("nan"), "huge": 1e14}.items():
-        numbers = struct.pack("<f", value) + members[floats][4:]
-        yield "uniforms", f"uniforms-{name}", zipped(bundle_data.rehashed({**members, floats: numbers}))
+        floats_member = struct.pack("<f", value) + members[floats][4:]
+        yield "uniforms", f"uniforms-{name}", zipped(bundle_data.rehashed({**members, floats: floats_member}))
     yield "uniforms", "uniforms-divisor", zipped(_divided_by_zero(members))
     yield "passes", "passes-endless-loop", zipped(_outside_its_texture(members))
     yield "labels", "labels", zipped(bundle_data.rehashed({**members, "labels.txt": b"one\n"}))
 
 
-def damaged(smallest: dict[str, bytes], numbers: dict[str, bytes]) -> Iterator[tuple[str, str, bytes]]:
+def damaged(smallest: dict[str, bytes], numeric: dict[str, bytes]) -> Iterator[tuple[str, str, bytes]]:
     """Yield (rule, name, bytes) of every damaged file.
 
     Args:
         smallest: members of the bundle with one image and one output.
-        numbers: members of the bundle with several inputs and outputs.
+        numeric: members of the bundle with several inputs and outputs.
     """
     yield from _beyond_the_manifest(smallest)
-    for kinds, members in ((DAMAGED, smallest), (DAMAGED_NUMBERS, numbers)):
+    for kinds, members in ((DAMAGED, smallest), (DAMAGED_NUMBERS, numeric)):
         for rule, changes in kinds.items():
             for name, change in changes.items():
-                data = copy.deepcopy(bundle_data.whole(members))
+                data = copy.deepcopy(bundle_data.combined_data(members))
                 change(data)
                 changed = bundle_data.members_from(data, members)
                 yield rule, f"{rule}-{name}".replace(" ", "-").replace(".", "-"), zipped(changed)

@@ -53,7 +53,7 @@ class Mirror:
     url: str
     keys: str = ""
 
-    def entry(self, kind: str, suite: str) -> str:
+    def entry(self, type_: str, suite: str) -> str:
         """Return the entry of a ``.sources`` file for one suite; ``kind`` is ``deb`` or ``deb-src``."""
         keys = self.keys
         # Keys of one release do not sign another, so all of Debian's keys are added if they are files.
@@ -61,7 +61,7 @@ class Mirror:
             keys = f"{keys} {ALL_KEYS}".strip()
         signed = f"Signed-By: {keys}\n" if keys else ""
         # The index of an old release is not signed again after it expires.
-        return f"Types: {kind}\nURIs: {self.url}\nSuites: {suite}\nComponents: main\nCheck-Valid-Until: no\n{signed}\n"
+        return f"Types: {type_}\nURIs: {self.url}\nSuites: {suite}\nComponents: main\nCheck-Valid-Until: no\n{signed}\n"
 
 
 def own_release() -> str:
@@ -84,8 +84,8 @@ def own_mirror(suite: str) -> Mirror:
     command = ["apt-get", "indextargets", "--no-release-info", "--format", "$(RELEASE) $(REPO_URI) $(SOURCESENTRY)"]
     targets = [line.split(" ", 2) for line in apt([*command, "Created-By: Packages"]).splitlines()]
     of_debian = [target for target in targets if target[0] in RELEASES]
-    for _, url, entry in sorted(of_debian, key=lambda target: target[0] != suite):
-        return Mirror(url, keys_of(*entry.rsplit(":", 1)))
+    for _, url, source_line in sorted(of_debian, key=lambda target: target[0] != suite):
+        return Mirror(url, keys_of(*source_line.rsplit(":", 1)))
     raise PackageError("apt's sources on this machine name no Debian mirror; set DEBIAN_MIRROR to the URL of one")
 
 

@@ -49,21 +49,17 @@ def _value(without_views: str) -> Schema:
             "else": {"$ref": "#/$defs/feature_map"},
         },
     }
-    return {
-        "if": {"type": "object", "required": ["views"]},
-        "then": maps,
-        "else": {"$ref": f"#/$defs/{without_views}"},
-    }
+    return {"if": {"type": "object", "required": ["views"]}, "then": maps, "else": {"$ref": f"#/$defs/{without_views}"}}
 
 
 def _object(name: str, data: Data) -> Schema:
-    entry = data["objects"][name]
-    only = entry.get("only", {})
+    spec = data["objects"][name]
+    only = spec.get("only", {})
     schema: Schema = {
         "type": "object",
         "additionalProperties": False,
-        "required": [key for key in entry["keys"] if key not in only],
-        "properties": {key: _type(data, field_type) for key, field_type in entry["keys"].items()},
+        "required": [key for key in spec["keys"] if key not in only],
+        "properties": {key: _type(data, field_type) for key, field_type in spec["keys"].items()},
     }
     rules: list[Schema] = [
         {

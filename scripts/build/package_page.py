@@ -80,7 +80,7 @@ class PackagePage(MetadataHookInterface):
         if page_path.exists():  # a source distribution
             message = email.message_from_bytes(page_path.read_bytes())
             text = message.get_payload(decode=True).decode("utf-8")  # type: ignore[union-attr]
-            urls = dict(entry.split(", ", 1) for entry in message.get_all("Project-URL", []))
+            urls = dict(url_line.split(", ", 1) for url_line in message.get_all("Project-URL", []))
         else:
             version = re.search(r'^__version__ = "(.+)"$', (root / "glsl_infer/__init__.py").read_text("utf-8"), re.M)
             assert version

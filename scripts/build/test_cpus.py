@@ -65,10 +65,7 @@ CPUS: Mapping[str, tuple[Cpu, ...]] = {
         Cpu("SSE4.2", ("AVX", "FMA", "F16C", "X86_V3", "X86_V4"), "Nehalem", "SSE41"),
         Cpu("AVX", ("AVX2", "AVX512", "FMA3", "X86_V3", "X86_V4"), "Sandybridge", "AVX"),
     ),
-    "aarch64": (
-        Cpu("Armv8.0", ("ASIMD", "SVE"), "ARMV8"),
-        Cpu("Neoverse N1", ("SVE",), "NEOVERSEN1"),
-    ),
+    "aarch64": (Cpu("Armv8.0", ("ASIMD", "SVE"), "ARMV8"), Cpu("Neoverse N1", ("SVE",), "NEOVERSEN1")),
 }
 """CPUs by ``platform.machine()``; the first two that differ from this CPU are used."""
 

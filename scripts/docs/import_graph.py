@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import itertools
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -43,7 +44,7 @@ def forbidden() -> set[tuple[str, str]]:
     """Return the pairs of packages whose import the contract "reader" forbids: (importer, imported)."""
     contracts = read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]
     reader = next(contract for contract in contracts if contract["id"] == "reader")
-    return {(_package(a), _package(b)) for a in reader["source_modules"] for b in reader["forbidden_modules"]}
+    return set(itertools.product(*(map(_package, reader[key]) for key in ("source_modules", "forbidden_modules"))))
 
 
 def imports(rooms: Sequence[str]) -> Edges:
@@ -81,18 +82,19 @@ def section(rows: Sequence[Sequence[str]], edges: Edges, wrong: set[tuple[str, s
     """
     order = [package for row in rows for package in row]
     depth = {package: index for index, row in enumerate(rows) for package in row}
-    removed = {(a, b) for a in order for b in edges[a] if depth[a] >= depth[b] or (a, b) in wrong}
-    allowed = {a: frozenset(b for b in edges[a] if (a, b) not in removed) for a in order}
+    pairs = [(upper, lower) for upper in order for lower in order if lower in edges[upper]]
+    removed = [(upper, lower) for upper, lower in pairs if depth[upper] >= depth[lower] or (upper, lower) in wrong]
+    allowed = {upper: frozenset(lower for lower in edges[upper] if (upper, lower) not in removed) for upper in order}
     arrows = shortest(allowed)
     lines = ["```mermaid", "flowchart TD"]
-    lines += [f"    {a}-->{b}" for a in order for b in order if b in arrows[a]]
-    lines += [f"    {a} -. to be removed .-> {b}" for a in order for b in order if (a, b) in removed]
+    lines += [f"    {upper}-->{lower}" for upper, lower in pairs if lower in arrows[upper]]
+    lines += [f"    {upper} -. to be removed .-> {lower}" for upper, lower in removed]
     lines += ["```", "", "An arrow is an import. It is left out where other arrows lead to the same room.", ""]
     lines += [f"- `{_path(package)}`: {_purpose(package)}" for package in order]
     return "\n".join(lines)
 
 
-def written(page: str, text: str) -> str:
+def page_with(page: str, text: str) -> str:
     """Return the page with the text between its two marks.
 
     Raises:
@@ -119,7 +121,7 @@ def main() -> int:
     )
     args = parser.parse_args()
     try:
-        page = written(args.out.read_text("utf-8"), new_page())
+        page = page_with(args.out.read_text("utf-8"), new_page())
         args.out.write_text(page, "utf-8")
     except (OSError, ValueError) as error:
         print(f"error: {args.out}: {error}", file=sys.stderr)

@@ -56,7 +56,7 @@ def measured(path: Path, driver: Driver) -> Report:
     return vc4.report(*vc4.measure(path, driver), path.name)
 
 
-def numbers(report: Report) -> Numbers:
+def stored_fields(report: Report) -> Numbers:
     """Return the stored fields of a report."""
     return {
         "jobs": report.totals["jobs"],
@@ -144,7 +144,7 @@ def main() -> int:
             file = stored(driver.mesa)
             before = {} if args.write and not file.exists() else read(file)
             shown = bar(models(), "models", f"Mesa {driver.version}")
-            counted = {path.stem: numbers(measured(path, driver)) for path in shown}
+            counted = {path.stem: stored_fields(measured(path, driver)) for path in shown}
             changed = {name: differences(before.get(name), new) for name, new in counted.items()}
             changed |= {name: ["is gone"] for name in before if name not in counted}
             for name, lines in changed.items():

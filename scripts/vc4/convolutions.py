@@ -85,11 +85,6 @@ class Result:
         return (bool(self.failure) or self.threads < 2) and not self.reason
 
 
-def compile_batch(batch: Batch, driver: Driver, uniform_vectors: int, folder: Path) -> list[Result]:
-    """Compile the convolutions of a batch by one compiler."""
-    return compile_with_each(batch, [driver], uniform_vectors, folder)[driver.mesa]
-
-
 def compile_with_each(
     batch: Batch, drivers: Sequence[Driver], uniform_vectors: int, folder: Path
 ) -> dict[str, list[Result]]:
@@ -183,12 +178,12 @@ def measure(
 def print_rows(results: Sequence[Result], mesa: str) -> None:
     """Print a line for each result."""
     for result in results:
-        numbers = (result.instructions, result.fetches, result.threads, result.temporaries)
+        counts = (result.instructions, result.fetches, result.threads, result.temporaries)
         ratio = "-" if result.ratio is None else f"{result.ratio:.2f}"
         failure = result.failure and f" {result.failure} {result.reason}"
         print(
             f"{result.name:36} {mesa:>4} {result.size:4} {result.weights:>12} {result.passes:6.1f}",
-            *(f"{number:6}" for number in numbers),
+            *(f"{count:6}" for count in counts),
             f"{ratio:>6}{failure}",
             flush=True,
         )
@@ -196,10 +191,10 @@ def print_rows(results: Sequence[Result], mesa: str) -> None:
 
 def shard(text: str) -> tuple[int, int]:
     """Parse ``--shard``: the number of the shard, from 1, and of all shards."""
-    number, _, count = text.partition("/")
-    if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+    shard_text, _, count = text.partition("/")
+    if not (shard_text.isdigit() and count.isdigit() and 1 <= int(shard_text) <= int(count)):
         raise argparse.ArgumentTypeError(f"'{text}'; write the number of the part and of all, as 1/4")
-    return int(number), int(count)
+    return int(shard_text), int(count)
 
 
 def batch_range(text: str) -> range:

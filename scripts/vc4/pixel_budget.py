@@ -55,7 +55,7 @@ def counts_of_networks(seeds: Iterable[int], chip: Executor) -> dict[str, Counts
         if done.returncode:
             raise RunError(f"random networks: {done.stderr.strip()[-2000:]}")
         for name, layers in json.loads(done.stdout).items():
-            counts = {layer: numbers["differing"] for layer, numbers in layers.items() if numbers["differing"]}
+            counts = {layer: result["differing"] for layer, result in layers.items() if result["differing"]}
             networks.setdefault(name, {})[rounding] = counts
     return networks
 

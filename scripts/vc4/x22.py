@@ -39,9 +39,9 @@ def x22(size: int, classes: int) -> Graph:
         return name
 
     before, depth = convolution("b0-conv", ("image",), 3, 32, 5, 1), 32
-    for index, (units, out, shuffled) in enumerate(STAGES, 1):
+    for stage, (units, out, shuffled) in enumerate(STAGES, 1):
         for unit in range(1, units + 1):
-            read = name = f"b{index}-stage{unit}"
+            read = name = f"b{stage}-stage{unit}"
             if shuffled:
                 nodes.append(Node(f"{name}-shuffle", "channel_shuffle", (before,), {"step": 8}))
                 read = f"{name}-shuffle"
@@ -49,7 +49,7 @@ def x22(size: int, classes: int) -> Graph:
                 read = before
             pointwise = convolution(f"{name}-pw", (read,), depth, depth, 1, max(depth // 32, 1))
             before = convolution(f"{name}-dw", (pointwise, before), depth, depth, 3, depth // 4)
-        before, depth = convolution(f"b{index}-scale", (before,), depth, out, 3, depth // 8), out
+        before, depth = convolution(f"b{stage}-scale", (before,), depth, out, 3, depth // 8), out
     before = convolution("b6-conv", (before,), depth, depth, 3, depth // 8)
     nodes.append(Node("pool", "global_average_pool", (before,), {"scale": None}))
     weights = {

@@ -42,13 +42,7 @@ class Phone:
     """One start of the app's process. A ``scene`` is the upright image in front of the camera, as the user sees it."""
 
     def __init__(
-        self,
-        command: Sequence[str],
-        apk: Path,
-        folder: Path,
-        *,
-        screen: tuple[int, int] = PORTRAIT,
-        points: int = 360,
+        self, command: Sequence[str], apk: Path, folder: Path, *, screen: tuple[int, int] = PORTRAIT, points: int = 360
     ) -> None:
         """Start the process.
 

@@ -46,6 +46,7 @@ def python_layers(model: Path, inputs: dict[str, Any]) -> dict[str, list[tuple[s
 
 
 def assert_same_layers(runner: Jvm, model: Path, inputs: dict[str, Any], folder: Path) -> None:
+    """Compare the stored bytes of each layer with Python's."""
     out = folder / "layers.bin"
     runner.json("layers", model, out, *input_words(inputs, folder))
     data, at = out.read_bytes(), 0
@@ -57,6 +58,7 @@ def assert_same_layers(runner: Jvm, model: Path, inputs: dict[str, Any], folder:
 
 
 def assert_same_results(runner: Jvm, model: Path, inputs: dict[str, Any], folder: Path) -> None:
+    """Compare layers and outputs with Python's, bit for bit."""
     assert_same_layers(runner, model, inputs, folder)
     results = runner.frame(model, inputs, folder)
     with glsl_infer.Session(model) as session:
@@ -130,7 +132,7 @@ def test_imported_files(runner: Jvm, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.exhaustive
 def test_an_added_operator_runs_without_a_change(runner: Jvm, tmp_path: Path) -> None:
-    project = new_operator.written(tmp_path)
+    project = new_operator.write_by_copy(tmp_path)
     outputs, _ = runner.run(project.bundle, project.picture[np.newaxis], tmp_path)
     np.testing.assert_allclose(outputs[0], project.output, atol=project.tolerance)
     assert runner.json("check", project.bundle)["layers"] == 5

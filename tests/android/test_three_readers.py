@@ -71,6 +71,7 @@ def of_manifest(bundle: Bundle) -> bytes:
 
 
 def shaders() -> Files:
+    """Return a bundle for each accepted and each refused shader of the Python reader's tests."""
     texts = {
         f"{key}: {name}": text
         for key, group in (("refused", REFUSED), ("taken", ACCEPTED))
@@ -94,6 +95,7 @@ def declarations() -> Files:
 
 
 def vertex_shaders() -> Files:
+    """Return a bundle for each hostile vertex shader."""
     text = GOOD["shaders/quads4.vert"]
     return {kind: changed(quads4=change(text)) for kind, change in HOSTILE_VERTEX_SHADERS.items()}
 
@@ -155,6 +157,7 @@ def broken_tables(table: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def counts() -> Files:
+    """Return bundles whose manifest lists other passes, quads, layers or members than there are."""
     manifest = json.loads(GOOD["manifest.json"])
     count, quads, layers = manifest["passes"]["count"], manifest["passes"]["quads"], manifest["layers"]
     changes: dict[str, dict[str, Any]] = {
@@ -198,6 +201,7 @@ def texts() -> Files:
 
 
 def containers() -> Files:
+    """Return files with a damaged, foreign or hostile zip container, and sound ones."""
     good_zip = zipped(GOOD)
     secret = bytearray(good_zip)
     secret[good_zip.index(b"PK\x01\x02") + 8] |= 1

@@ -29,7 +29,7 @@ class FaultyApi(Api):
     """The real library, with a hook around each function of the fault."""
 
     def __init__(self, text: bytes = b"\0") -> None:
-        super().__init__(api._library("GLES2", "libGLESv2"))
+        super().__init__(api._library("GLES2", "libGLESv2", 2))
         self.text_of_layer = text
         self.shaders: set[int] = set()
         self.programs: set[int] = set()

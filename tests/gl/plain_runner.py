@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bundle_data import unpacked
+from bundle_data import unpacked_passes
 from plain_values import Array, after, array_of, clip, of, tiles_of_numbers, tiles_of_picture
 
 from glsl_infer.gl import constants as GL
@@ -30,7 +30,7 @@ class PlainRunner:
             self.members = {name: archive.read(name) for name in archive.namelist()}
         self.manifest = json.loads(self.members["manifest.json"])
         assert (self.manifest["format"], self.manifest["version"]) == ("glslnn", 2)
-        self.passes = unpacked(self.manifest, self.members["passes.bin"])
+        self.passes = unpacked_passes(self.manifest, self.members["passes.bin"])
         textures, programs = self.manifest["textures"], self.manifest["programs"]
         self.sizes = {t["name"]: (t["width"], t["height"]) for t in textures}
         self.textures = {t["name"]: self._texture(t) for t in textures}

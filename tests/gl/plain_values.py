@@ -22,6 +22,7 @@ def of(values: Sequence[float], channel: int) -> float:
 
 
 def clip(value: float, low: int, high: int) -> int:
+    """Round down, and clip."""
     return int(min(max(math.floor(value), low), high))
 
 
@@ -31,14 +32,17 @@ def decode(texels: bytes) -> list[int]:
 
 
 def encode(integers: Sequence[int]) -> bytes:
+    """Return the texels of 16-bit integers, two per texel."""
     return bytes(byte for n in integers for byte in (math.floor(n / 256) + 128, n - 256 * math.floor(n / 256)))
 
 
 def fixed(value: float, scale: float) -> int:
+    """Return the stored integer of a value in 16-bit fixed point."""
     return clip(value / scale * 256 + 0.5, -32768, 32767)
 
 
 def tiles_of_picture(value: Value, pixels: bytes) -> Iterator[Tile]:
+    """Yield the tiles of an image as (texture, x, y, width, height, bytes)."""
     ((texture, x, y),), channels = value["views"], value["channels"]
     texels = bytearray()
     for at in range(0, len(pixels), channels):
@@ -48,27 +52,34 @@ def tiles_of_picture(value: Value, pixels: bytes) -> Iterator[Tile]:
 
 
 def tiles_of_numbers(value: Value, numbers: Sequence[float]) -> Iterator[Tile]:
+    """Yield the tiles of a numeric input as (texture, x, y, width, height, bytes)."""
     if "views" not in value:
         integers = [fixed(number, value["scale"]) for number in numbers]
         integers += [0] * (len(integers) % 2)
         yield value["texture"], 0, 0, len(integers) // 2, 1, encode(integers)
         return
-    channels, per_view = value["channels"], 2 if "scale" in value or "bits" in value else 4
-    for s, (texture, x, y) in enumerate(value["views"]):
-        texels = bytearray()
-        for at in range(0, len(numbers), channels):
-            pixel = numbers[at : at + channels]
-            chunk = range(s * per_view, min((s + 1) * per_view, channels))
-            if "scale" in value:
-                texels += encode([fixed(pixel[c], value["scale"]) for c in chunk])
-            elif "bits" in value:
-                stored = [pixel[c] / of(value["scales"], c) * 255 + of(value["zeros"], c) for c in chunk]
-                integers = [clip(number * 256 + 0.5, 0, 65280) for number in stored]
-                texels += bytes(byte for n in integers for byte in divmod(n, 256)) + bytes(4 - 2 * len(chunk))
-            else:
-                stored = [pixel[c] / of(value["scales"], c) * 255 + of(value["zeros"], c) + 0.5 for c in chunk]
-                texels += bytes(clip(number, 0, 255) for number in stored) + bytes(4 - len(chunk))
-        yield texture, x, y, value["width"], value["height"], bytes(texels)
+    channels, per_view = value["channels"], channels_of_view(value)
+    for view, (texture, x, y) in enumerate(value["views"]):
+        stored = range(view * per_view, min((view + 1) * per_view, channels))
+        pixels = (numbers[at : at + channels] for at in range(0, len(numbers), channels))
+        texels = b"".join(texel_of(value, pixel, stored) for pixel in pixels)
+        yield texture, x, y, value["width"], value["height"], texels
+
+
+def channels_of_view(value: Value) -> int:
+    """Return the number of channels in a texel: two of 16 bits, or four of 8."""
+    return 2 if "scale" in value or "bits" in value else 4
+
+
+def texel_of(value: Value, pixel: Sequence[float], channels: Sequence[int]) -> bytes:
+    """Return the texel of some channels of a pixel, in the value's format."""
+    if "scale" in value:
+        return encode([fixed(pixel[c], value["scale"]) for c in channels])
+    stored = [pixel[c] / of(value["scales"], c) * 255 + of(value["zeros"], c) for c in channels]
+    if "bits" in value:
+        integers = [clip(number * 256 + 0.5, 0, 65280) for number in stored]
+        return bytes(byte for n in integers for byte in divmod(n, 256)) + bytes(4 - 2 * len(channels))
+    return bytes(clip(number + 0.5, 0, 255) for number in stored) + bytes(4 - len(channels))
 
 
 def array_of(value: Value, read: Callable[[str], tuple[int, bytes]]) -> Array:
@@ -78,7 +89,7 @@ def array_of(value: Value, read: Callable[[str], tuple[int, bytes]]) -> Array:
         return (value["length"],), [n * value["scale"] / 256 for n in integers]
     textures = {texture: read(texture) for texture, _, _ in value["views"]}
     numbers: list[float] = []
-    per_view = 2 if "scale" in value or "bits" in value else 4
+    per_view = channels_of_view(value)
     for y in range(value["height"]):
         for x in range(value["width"]):
             for c in range(value["channels"]):

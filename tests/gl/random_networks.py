@@ -47,7 +47,7 @@ def pick(rng: Rng, options: Sequence[T]) -> T:
     return options[int(rng.integers(len(options)))]
 
 
-def whole(rng: Rng, low: int, high: int) -> int:
+def integer(rng: Rng, low: int, high: int) -> int:
     """Return a random integer from low to high, both included."""
     return int(rng.integers(low, high + 1))
 
@@ -58,7 +58,7 @@ def activation(rng: Rng) -> str:
 
 def network(kind: str, rng: Rng) -> Graph:
     """Return an input of some range, two convolutions, the operator under test, and optionally pool and dense."""
-    size = whole(rng, 6, 11)  # "a" is one row and two columns smaller, and windows are up to 4x4
+    size = integer(rng, 6, 11)  # "a" is one row and two columns smaller, and windows are up to 4x4
     low, high = pick(rng, [(0.0, 1.0), (0.0, 255.0), (-1.0, 1.0), (1.0, -2.0)])
     image = input_node(size)
     image = image.with_attrs(scales=(high - low,), zeros=(-low * 255.0 / (high - low),))
@@ -72,9 +72,9 @@ def network(kind: str, rng: Rng) -> Graph:
     nodes, out = KINDS[kind](rng, channels, body)
     body += nodes
     if kind == "dense":
-        hidden = whole(rng, 1, 40)
+        hidden = integer(rng, 1, 40)
         body += [pool_node("pool", body[-1].name), dense_node(rng, "hidden", "pool", out, hidden)]
-        body.append(dense_node(rng, "dense", "hidden", hidden, whole(rng, 1, 20)))
+        body.append(dense_node(rng, "dense", "hidden", hidden, integer(rng, 1, 20)))
     elif kind == "flatten":
         (values,) = Graph("random", tuple(body), "flat").shapes["flat"]
         body.append(dense_node(rng, "dense", "flat", values, 3))
@@ -91,7 +91,7 @@ def convolution(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
 def grouped(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     many = pick(rng, [6, 8, 12, 24])
     groups = pick(rng, [g for g in (2, 3, 4, 6) if many % g == 0])
-    filters = groups * whole(rng, 1, 4)
+    filters = groups * integer(rng, 1, 4)
     more = conv_node(rng, "many", ("b",), channels, many, activation=activation(rng))
     return [more, _conv(rng, "n", ("many",), many, filters, groups=groups)], filters
 
@@ -102,6 +102,7 @@ def depthwise(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
 
 
 def residual(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
+    """Return a convolution with a residual."""
     groups = pick(rng, [g for g in (1, 1, 2, 4, channels) if channels % g == 0])
     act = activation(rng)
     kernel, pads = pick(rng, [((3, 3), SAME), ((1, 1), (0, 0, 0, 0)), ((2, 1), (1, 0, 0, 0))])
@@ -112,14 +113,15 @@ def residual(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
 
 
 def wide(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
+    """Return a convolution of many channels, whose sum can take several passes."""
     many = pick(rng, [36, 50, 72, 128])
     groups = pick(rng, [1, 1, 2])
     kernel, pads = pick(rng, [((1, 1), (0, 0, 0, 0)), ((3, 3), SAME), ((2, 1), (0, 1, 0, 0))])
-    filters = 2 * whole(rng, 1, 5)
+    filters = 2 * integer(rng, 1, 5)
     more = conv_node(rng, "many", ("b",), channels, many, activation=activation(rng))
     inputs: tuple[str, ...] = ("many",)
     extra = []
-    strides = (whole(rng, 1, 2), whole(rng, 1, 2))
+    strides = (integer(rng, 1, 2), integer(rng, 1, 2))
     if pick(rng, [False, True]):
         extra, inputs = (
             [conv_node(rng, "side", ("a",), channels, filters, activation=activation(rng))],
@@ -139,10 +141,12 @@ def lone_activation(rng: Rng, channels: int, body: list[Node]) -> NodesAndChanne
 
 
 def pooling(op: str) -> Callable[[Rng, int, list[Node]], NodesAndChannels]:
+    """Return a generator of pooling nodes with random windows."""
+
     def add_nodes(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
-        pool = (whole(rng, 1, 4), whole(rng, 1, 4))
-        pads = tuple(whole(rng, 0, min(1, pool[axis // 2] - 1)) for axis in range(4))
-        strides = (whole(rng, 1, 3), whole(rng, 1, 3))
+        pool = (integer(rng, 1, 4), integer(rng, 1, 4))
+        pads = tuple(integer(rng, 0, min(1, pool[axis // 2] - 1)) for axis in range(4))
+        strides = (integer(rng, 1, 3), integer(rng, 1, 3))
         source = pick(rng, ["a", "image"])
         if op in ("max_pool", "min_pool") and body[0].attrs["scales"][0] < 0:
             source = "a"
@@ -153,12 +157,13 @@ def pooling(op: str) -> Callable[[Rng, int, list[Node]], NodesAndChannels]:
 
 
 def concat(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
+    """Return a concatenation and a convolution after it, perhaps with a pooling in between."""
     filters = pick(rng, [2, 5, 8])
     nodes = [conv_node(rng, "c", ("a",), channels, filters, activation=activation(rng))]
     op = "concat" if channels % 4 == 0 else "concat_copy"
     nodes.append(Node("joint", op, ("b", "c", "a") if op == "concat_copy" or filters % 4 == 0 else ("b", "c")))
     total = channels * (len(nodes[-1].inputs) - 1) + filters
-    if whole(rng, 0, 1):
+    if integer(rng, 0, 1):
         nodes.append(Node("pooled", "max_pool", ("joint",), {"pool": (2, 2), "strides": (1, 1)}))
     source, pads = nodes[-1].name, (1, 0, 1, 1)
     last = conv_node(rng, "n", (source,), total, 6, kernel=(2, 2), padding=pads, activation=activation(rng))
@@ -166,9 +171,11 @@ def concat(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
 
 
 def upsample(op: str) -> Callable[[Rng, int, list[Node]], NodesAndChannels]:
+    """Return a generator of enlargements by random integer factors."""
+
     def add_nodes(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
         source = pick(rng, ["a", "image"])
-        node = Node("n", op, (source,), {"size": (whole(rng, 1, 4), whole(rng, 1, 3))})
+        node = Node("n", op, (source,), {"size": (integer(rng, 1, 4), integer(rng, 1, 3))})
         return [node], channels if source == "a" else 3
 
     return add_nodes
@@ -181,7 +188,7 @@ def depth_to_space(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannel
 
 
 def zero_padding(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
-    pads = tuple(whole(rng, 0, 2) for _ in range(4))
+    pads = tuple(integer(rng, 0, 2) for _ in range(4))
     after = Node("n", "max_pool", ("p",), {"pool": (2, 2), "strides": (1, 1), "padding": (0, 0, 0, 0)})
     return [Node("p", "zero_padding", ("a",), {"padding": pads}), after], channels
 
@@ -211,10 +218,10 @@ def _conv(rng: Rng, name: str, inputs: tuple[str, ...], channels: int, filters: 
         inputs,
         channels,
         filters,
-        kernel=(whole(rng, 1, 3), whole(rng, 1, 3)),
+        kernel=(integer(rng, 1, 3), integer(rng, 1, 3)),
         groups=groups,
-        strides=(whole(rng, 1, 3), whole(rng, 1, 3)),
-        padding=(whole(rng, 0, 1), whole(rng, 0, 1), whole(rng, 0, 1), whole(rng, 0, 1)),
+        strides=(integer(rng, 1, 3), integer(rng, 1, 3)),
+        padding=(integer(rng, 0, 1), integer(rng, 0, 1), integer(rng, 0, 1), integer(rng, 0, 1)),
         activation=activation(rng),
     )
 

@@ -55,6 +55,7 @@ def two_operands(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
 
 
 def sliced(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
+    """Return a slice of rows and columns with random strides, also negative ones."""
     height, width, _ = shape_of_a(body)
     begins, sizes, strides = [], [], []
     for length in (height, width):
@@ -82,6 +83,7 @@ def viewed(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
 
 
 def resized(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
+    """Return a resize to a random size, with any method and convention."""
     attrs = {
         "size": (int(rng.integers(1, 20)), int(rng.integers(1, 20))),
         "method": str(rng.choice(METHODS)),

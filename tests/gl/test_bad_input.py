@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from bundle_files import members_of, ordinary_user
-from command_line import Capture, refused
+from command_line import Capture, refused, run_python
 from PIL import ExifTags, Image, ImageOps
 from preprocessing_images import noise, saved
 from tiny import tiny_bundle, write_tiny
@@ -350,14 +350,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.jpg"
     os.mkfifo(pipe)
     for arguments in ([str(pipe)], ["--model", str(pipe), str(EXAMPLE)]):
-        done = subprocess.run(
-            [sys.executable, "-m", "glsl_infer", "classify", *arguments],
-            cwd=Path(glsl_infer.__file__).parent.parent,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = run_python("-m", "glsl_infer", "classify", *arguments, folder=Path(glsl_infer.__file__).parent.parent)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(f"error: {pipe}: is a pipe, not a")
         assert done.stderr.count("\n") == 1

@@ -76,6 +76,7 @@ class CameraDriver:
 
 @pytest.fixture
 def driver(context: Context, monkeypatch: pytest.MonkeyPatch) -> CameraDriver:
+    """Replace EGL's import of camera frames by ``CameraDriver``."""
     why = image_refusal(context)
     if why is not None:
         pytest.skip(why)

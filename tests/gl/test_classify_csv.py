@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import Capture, refused
+from command_line import Capture, refused, run_python
 from PIL import Image
 from tiny import LABELS, tiny_picture, write_tiny
 
@@ -168,9 +168,7 @@ sys.exit(main(sys.argv[1:]))
 def test_memory_does_not_grow_with_the_number_of_pictures(tmp_path: Path) -> None:
     folder, out = photos(tmp_path / "photos", 3000), tmp_path / "out.csv"
     argv = ["classify", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-c", PEAKS, *argv], capture_output=True, text=True, check=True, env=dict(os.environ)
-    )
+    done = run_python("-c", PEAKS, *argv, check=True)
     first_peak, last_peak = (int(line) for line in done.stderr.split())
     assert len(rows(out)) == 3000
     assert last_peak - first_peak < 2048  # KiB, for 2,700 images

@@ -123,14 +123,29 @@ def test_without_any_driver() -> None:
 
 
 NO_LIBRARY = """
-import os
-os.environ["PYOPENGL_PLATFORM"] = "egl"
-from OpenGL.platform import ctypesloader
-load = ctypesloader.loadLibrary
-def missing(dll, name, *more, **options):
-    if name == {!r}: raise OSError("not there")
-    return load(dll, name, *more, **options)
-ctypesloader.loadLibrary = missing
+import ctypes
+load = ctypes.CDLL.__init__
+def missing(self, name, *more, **options):
+    if name and {!r} in name: raise OSError("not there")
+    load(self, name, *more, **options)
+ctypes.CDLL.__init__ = missing
+"""
+
+NOT_THE_FIRST_TIME = """
+import ctypes
+load, hidden = ctypes.CDLL.__init__, ["libGLESv2.so.2"]
+def missing(self, name, *more, **options):
+    if name in hidden:
+        hidden.remove(name)
+        raise OSError("not there")
+    load(self, name, *more, **options)
+ctypes.CDLL.__init__ = missing
+"""
+
+NOT_LINUX = """
+import sys, types
+from glsl_infer.gl import api
+api.sys = types.SimpleNamespace(platform="darwin", modules=sys.modules)
 """
 
 NO_PYOPENGL = """
@@ -145,9 +160,14 @@ PathFinder.find_spec = lambda name, *more: None if name == "OpenGL" else find(na
     [
         (NO_LIBRARY.format("GLESv2"), "the library libGLESv2", "sudo apt install libegl1"),
         (NO_LIBRARY.format("EGL"), "the library libEGL", "sudo apt install libegl1"),
-        (NO_PYOPENGL, "the Python package PyOpenGL", "pip install PyOpenGL"),  # the libraries may be installed
+        (NO_PYOPENGL + NO_LIBRARY.format("EGL"), "the library libEGL", "sudo apt install libegl1"),
+        (
+            NOT_LINUX + NO_PYOPENGL,
+            "the Python package PyOpenGL",
+            "pip install PyOpenGL",
+        ),
     ],
-    ids=["GLESv2", "EGL", "PyOpenGL"],
+    ids=["GLESv2", "EGL", "EGL and PyOpenGL", "PyOpenGL"],
 )
 def test_missing_packages_are_reported_without_a_traceback(before: str, missing: str, advice: str, screen: str) -> None:
     info, classify = run_in_child(["info"], ["classify", EXAMPLE], before=before)
@@ -157,6 +177,16 @@ def test_missing_packages_are_reported_without_a_traceback(before: str, missing:
     assert classify.returncode == 2, classify.stderr
     assert classify.stderr.startswith(f"error: {missing} is not installed; ") and advice in classify.stderr
     assert len(classify.stderr.splitlines()) == 1
+
+
+def test_linux_needs_no_pyopengl() -> None:
+    (classify,) = run_in_child(["classify", EXAMPLE], before=NO_PYOPENGL)
+    assert classify.returncode == 0, classify.stderr
+
+
+def test_libraries_of_other_names_are_found_by_pyopengl() -> None:
+    (classify,) = run_in_child(["classify", EXAMPLE], before=NOT_THE_FIRST_TIME)
+    assert classify.returncode == 0, classify.stderr
 
 
 def test_an_es_2_only_driver_gives_the_same_labels() -> None:

@@ -22,6 +22,7 @@ ACTIVATIONS = ["piecewise_linear_sigmoid", "hard_sigmoid", "sigmoid"]
 
 @st.composite
 def shapes(draw: st.DrawFn) -> dict[str, object]:
+    """Draw the shape of a random convolution, small enough for one test."""
     groups = draw(st.sampled_from([1, 1, 2, 3, 4, 8]))
     group_channels = draw(st.sampled_from([1, 2, 3, 4, 5, 8, 12]))
     if groups == 1:

@@ -125,6 +125,7 @@ def own(x: NDArray[Any], *, factor: float) -> NDArray[Any]:
 
 
 def custom_bundle() -> Bundle:
+    """Return a bundle with a custom operator on the CPU."""
     rng = np.random.default_rng(3)
     settings = {"calls": "mine:own", "shape": (6, 6, 4), "settings": '{"factor": 0.5}'}
     body = [
@@ -173,8 +174,5 @@ def test_invalid_attributes_are_reported(context: Context) -> None:
         Node("n", "tensor_norm", ("a",), {"epsilon": "x"}),
     ]
     built = build(Graph("m", body, "n"), ())
-    with (
-        Session(built.bundle, context=context, cache=False) as session,
-        pytest.raises(RunError, match="layer 'n'"),
-    ):
+    with Session(built.bundle, context=context, cache=False) as session, pytest.raises(RunError, match="layer 'n'"):
         session.run(np.zeros((6, 6, 3), np.uint8))

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.drivers("all")
 
 
 def dense_graph(rng: np.random.Generator, channels: int, outputs: int, size: int = 3, **attrs: object) -> Graph:
+    """Return a network with one dense layer after a convolution."""
     nodes = [
         input_node(size),
         conv_node(rng, "conv", ("image",), 3, channels),

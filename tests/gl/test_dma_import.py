@@ -109,6 +109,7 @@ class _Imported:
 
 @pytest.fixture
 def imported(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Imported]:
+    """Replace EGL's import by existing textures."""
     why = image_refusal(context)
     if why is not None:
         pytest.skip(why)

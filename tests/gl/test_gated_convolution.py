@@ -61,12 +61,7 @@ def test_it_is_exact(context: Context, weights: str, bits: int, stored: int, res
 
 @pytest.mark.parametrize(
     "graph",
-    [
-        block(10),
-        block(132),
-        block(function="relu"),
-        block(kernel=(3, 3), padding=(1, 1, 1, 1)),
-    ],
+    [block(10), block(132), block(function="relu"), block(kernel=(3, 3), padding=(1, 1, 1, 1))],
     ids=["10 channels", "132 channels", "gates above 1", "a window"],
 )
 def test_other_products_stay_layers(graph: Graph) -> None:

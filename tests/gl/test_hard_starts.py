@@ -24,6 +24,7 @@ def argv(tmp_path: Path) -> list[str]:
 
 
 def ended(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell command, and return the completed process."""
     return subprocess.run(
         ["sh", "-c", command],
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
@@ -88,7 +89,7 @@ def test_pipes_in_the_cache_are_not_waited_for(argv: list[str], tmp_path: Path) 
     first = ended(command, GLSL_INFER_CACHE=str(cache))
     assert first.returncode == 0, first.stderr
     items = sorted(cache.iterdir())
-    assert {path.suffix for path in items} == {".passed", ".programs", ".shaders"}
+    assert {path.suffix for path in items} == {".checked", ".passed", ".programs"}
     for path in items:
         path.unlink()
         os.mkfifo(path)

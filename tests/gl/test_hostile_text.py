@@ -28,7 +28,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     bundle = tiny.tiny_bundle(labels=LABELS)
     members = {**bundle.members, "manifest.json": json.dumps(manifest_json.to_json(bundle.manifest)).encode()}
-    text = json.dumps(bundle_data.whole(members)).replace('"unit-pw"', json.dumps(LAYER))
+    text = json.dumps(bundle_data.combined_data(members)).replace('"unit-pw"', json.dumps(LAYER))
     zipped(folder / "hostile.glslnn", bundle_data.members_from(json.loads(text), members))
     Image.fromarray(tiny.tiny_picture(1)).save(folder / "picture.png")
     return folder

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run_python
 from PIL import Image
 from tiny import LABELS, tiny_picture, write_tiny
 
@@ -27,8 +26,7 @@ print(json.dumps([code, sorted(name for name in sys.modules if name.startswith("
 
 
 def test_classify_imports_no_compiler() -> None:
-    words = [sys.executable, "-c", LISTS_MODULES, "--model", str(MODEL), str(PICTURE)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT, timeout=120)
+    done = run_python("-c", LISTS_MODULES, "--model", MODEL, PICTURE, folder=ROOT, check=True)
     code, modules = json.loads(done.stdout.splitlines()[-1])
     assert code == 0
     rooms = {name.split(".")[1] for name in modules}
@@ -60,13 +58,8 @@ print(json.dumps(sorted(set(HIDDEN) & {name.partition(".")[0] for name in sys.mo
 def test_classification_imports_no_tensorflow(tmp_path: Path, context: Context) -> None:
     model, picture = write_tiny(tmp_path), tmp_path / "picture.png"
     Image.fromarray(tiny_picture(3)).save(picture)
-    done = subprocess.run(
-        [sys.executable, "-c", HIDES_TENSORFLOW, str(model), str(picture)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(glsl_infer.__file__).parent.parent,
-        timeout=120,
+    done = run_python(
+        "-c", HIDES_TENSORFLOW, model, picture, folder=Path(glsl_infer.__file__).parent.parent, check=True
     )
     predictions, imported = (json.loads(line) for line in done.stdout.splitlines())
     assert imported == []
@@ -107,7 +100,7 @@ except InputError as error:
 def run(code: str, tmp_path) -> str:
     script = tmp_path / "script.py"
     script.write_text(code)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    done = run_python(script)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -15,6 +15,7 @@ import needs
 import parted
 import pytest
 import tiny
+from command_line import run_python
 from conformance_parts import members
 from conformance_zip import zipped
 from pages import ROOT
@@ -289,8 +290,7 @@ Context().close()
 """
     full = tmp_path / "full"
     full.write_text("content")
-    command = [sys.executable, "-c", code, str(full)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_python("-c", code, full, folder=ROOT)
     assert done.returncode == 0, done.stderr
     limits, *outcomes = done.stdout.split("\n")
     assert "seccomp" in limits.split()

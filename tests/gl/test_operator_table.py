@@ -145,7 +145,7 @@ def test_costs_worked_out_by_hand(rows: dict[str, Exported], name: str, passes: 
 
 
 def test_a_new_operator_runs_without_a_change_of_the_runner(context: Context, tmp_path: Path) -> None:
-    project = new_operator.written(tmp_path)
+    project = new_operator.write_by_copy(tmp_path)
     with Session(project.bundle, context=context, selfcheck=True) as session:
         np.testing.assert_allclose(session.run(project.picture), project.output, atol=project.tolerance)
         with pytest.raises(BundleError, match="reflection_padding"):

@@ -40,6 +40,7 @@ MODES = ("baked", "uniform")
 
 
 def wide(rng: np.random.Generator) -> Graph:
+    """Return a network with 10 slices, which a pass in planar layout cannot read at once."""
     body = [
         input_node(9),
         conv_node(rng, "many", ("image",), 3, 40, kernel=(2, 2), strides=(2, 2), padding=(0, 1, 0, 1)),
@@ -50,17 +51,19 @@ def wide(rng: np.random.Generator) -> Graph:
 
 
 def residual(rng: np.random.Generator) -> Graph:
+    """Return a network with 7 slices and a residual: all 8 textures of a pass."""
     body = [
         input_node(9),
         conv_node(rng, "stem", ("image",), 3, 28, kernel=(3, 3)),
         conv_node(rng, "pw", ("stem",), 28, 28),
-        conv_node(rng, "full", ("pw", "stem"), 28, 28, kernel=(3, 3), padding=SAME),  # 7 slices and a residual: all 8
+        conv_node(rng, "full", ("pw", "stem"), 28, 28, kernel=(3, 3), padding=SAME),
         Node("sum", "add", ("full", "pw"), {"activation": "piecewise_linear_sigmoid"}),
     ]
     return classifier(rng, body, 28)
 
 
 def affine(rng: np.random.Generator) -> Graph:
+    """Return a network with ranges beginning below 0, and all operators without ranges of their own."""
     image = input_node(8).with_attrs(scales=(2.0,), zeros=(127.5,))
     body = [
         image,

@@ -59,12 +59,7 @@ def test_shuffle_reorders_views_without_a_draw(context: Context) -> None:
 def test_pooling_a_concatenation_with_the_picture_clears_its_alpha(context: Context) -> None:
     rng = np.random.default_rng(0)
     pooled = Node("pooled", "max_pool", ("both",), {"pool": (2, 2), "strides": (1, 1)})
-    body = [
-        input_node(6),
-        conv_node(rng, "side", ("image",), 3, 8),
-        Node("both", "concat", ("side", "image")),
-        pooled,
-    ]
+    body = [input_node(6), conv_node(rng, "side", ("image",), 3, 8), Node("both", "concat", ("side", "image")), pooled]
     bundle = make_bundle(classifier(rng, body, 11))
     with Session(bundle, context=context, selfcheck=True) as session:
         session.run(rng.integers(0, 256, (6, 6, 3), np.uint8))
@@ -144,6 +139,7 @@ RANGE = {"scales": None, "zeros": None}
 
 
 def gated_network(rng: np.random.Generator, swap: bool = False, *more: Node) -> Graph:
+    """Return a network with a gate for each channel, and a sum."""
     nodes = [
         input_node(6),
         conv_node(rng, "x", ("image",), 3, 10, activation="linear"),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run_python
 from numpy.typing import NDArray
 from parted import parted_bundle
 from PIL import Image
@@ -55,14 +56,7 @@ session.close()
 
 def test_fork_after_use(tmp_path: Path) -> None:
     """A forked copy is refused with a message, and does not affect the original process."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKS, str(write_tiny(tmp_path))],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = run_python("-W", "ignore", "-c", FORKS, write_tiny(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     *errors, status = done.stdout.splitlines()
     assert status == "0"
@@ -118,6 +112,7 @@ def uses(session: Session, picture: NDArray[np.uint8]) -> dict[str, Callable[[],
 
 
 def in_another_thread(work: Callable[[], object]) -> None:
+    """Call a function in another thread, and fail if it raises."""
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -297,14 +292,10 @@ def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
         rows = [line.split(",")[0] for line in text.decode().splitlines()[1:]]
         (folder,) = {Path(row).parent for row in rows}
         assert rows == [str(folder / f"{index}.png") for index in range(3)]
-    assert {path.suffix for path in cache.iterdir()} == {".passed", ".programs", ".shaders"}
+    assert {path.suffix for path in cache.iterdir()} == {".checked", ".passed", ".programs"}
     left = [path.name for path in (*tmp_path.iterdir(), *cache.iterdir()) if path.name.startswith(TEMPORARY)]
     assert left == []
-    later = subprocess.run(
-        [sys.executable, "-m", "glsl_infer", "classify", str(folders[0] / "0.png"), "--model", str(model)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "GLSL_INFER_CACHE": str(cache)},
-        capture_output=True,
-        text=True,
-        check=True,
+    later = run_python(
+        "-m", "glsl_infer", "classify", folders[0] / "0.png", "--model", model, check=True, GLSL_INFER_CACHE=str(cache)
     )
     assert later.stdout.count("%") == len(tiny_bundle().labels)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from faulty_driver import FaultyApi
 from layer_check import make_bundle, stored_inputs
-from test_rolled import network
+from test_driver_forms import network
 from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.bundle import Bundle

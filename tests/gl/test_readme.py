@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import command_line
 import pytest
+from command_line import run_python
 from pages import ROOT
 from PIL import Image
 
@@ -23,15 +21,8 @@ LINE = re.compile(r"^ *(\d+\.\d\d) %  (\S+)$", re.MULTILINE)
 
 
 def run(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    """Run Python in a folder, and return its output."""
+    done = run_python(*words, folder=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

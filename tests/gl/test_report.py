@@ -16,7 +16,7 @@ import onnx
 import pytest
 import tiny
 from bundle_files import members_of, rehashed, zipped
-from command_line import Capture, refused
+from command_line import Capture, refused, run_python
 from parted import parted_bundle
 from PIL import Image
 from several import several_bundle
@@ -96,8 +96,7 @@ PathFinder.find_spec = lambda name, *more: None if name.partition(".")[0] == "nu
 
 
 def run_apart(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "glsl_infer", "doctor", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    return run_python("-m", "glsl_infer", "doctor", *arguments, **environment)
 
 
 def test_this_machine_is_right(tmp_path: Path, capsys: Capture) -> None:
@@ -329,7 +328,7 @@ def test_the_view_has_passes_ranges_and_weights() -> None:
 def _hostile(folder: Path) -> Path:
     bundle = tiny.tiny_bundle()
     members = {**bundle.members, "manifest.json": json.dumps(manifest_json.to_json(bundle.manifest)).encode()}
-    text = json.dumps(bundle_data.whole(members)).replace('"unit-pw"', json.dumps(HOSTILE))
+    text = json.dumps(bundle_data.combined_data(members)).replace('"unit-pw"', json.dumps(HOSTILE))
     return zipped(folder / "hostile.glslnn", bundle_data.members_from(json.loads(text), members))
 
 

@@ -59,7 +59,7 @@ def pixels(path: Path) -> NDArray[np.uint8]:
 def test_the_image_file_equals_the_session_output(
     bundle: Bundle, picture: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    run(image_models.written(bundle, tmp_path), picture, "-o", tmp_path / "out.png")
+    run(image_models.write_bundle(bundle, tmp_path), picture, "-o", tmp_path / "out.png")
     with Session(bundle) as session:
         values = session.run(preprocess.load(picture, SIZE))
     expected = images.to_picture(values, bundle)
@@ -70,7 +70,7 @@ def test_the_image_file_equals_the_session_output(
 
 def test_numbers_as_an_array(picture: Path, tmp_path: Path) -> None:
     bundle = image_models.filtered(5)
-    run(image_models.written(bundle, tmp_path), picture, "-o", tmp_path / "out.npy")
+    run(image_models.write_bundle(bundle, tmp_path), picture, "-o", tmp_path / "out.npy")
     with Session(bundle) as session:
         expected = session.run(preprocess.load(picture, SIZE))
     array = np.load(tmp_path / "out.npy")
@@ -80,7 +80,7 @@ def test_numbers_as_an_array(picture: Path, tmp_path: Path) -> None:
 
 def test_json_of_an_image(picture: Path, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out.png"
-    run(image_models.written(image_models.filtered(1), tmp_path), picture, "-o", out, "--json")
+    run(image_models.write_bundle(image_models.filtered(1), tmp_path), picture, "-o", out, "--json")
     results = {"file": str(picture), "output": [SIZE, SIZE, 1], "written": str(out)}
     assert json.loads(capsys.readouterr().out) == results
 
@@ -92,7 +92,7 @@ def test_json_of_an_image(picture: Path, tmp_path: Path, capsys: Capture) -> Non
 def test_tiles_of_a_whole_picture_have_no_seams(width: int, height: int, tmp_path: Path) -> None:
     picture = saved(tmp_path, Image.fromarray(noise(width, height)), "in.png")
     bundle = image_models.doubled()
-    model = image_models.written(bundle, tmp_path)
+    model = image_models.write_bundle(bundle, tmp_path)
     for overlap in (1, 4):
         run(model, picture, "--whole", "--overlap", overlap, "-o", tmp_path / f"{overlap}.png")
     assert images.overlap_of(bundle) == (1, 1), "this model looks at its neighbours"
@@ -109,7 +109,7 @@ def test_a_whole_picture_is_upright_and_in_srgb(tmp_path: Path) -> None:
     exif[0x0112] = 6
     turned = saved(tmp_path, Image.fromarray(noise(20, 14)), "turned.png", exif=exif)
     plain = saved(tmp_path, preprocess.open_image(turned), "plain.png")
-    model = image_models.written(image_models.filtered(), tmp_path)
+    model = image_models.write_bundle(image_models.filtered(), tmp_path)
     for picture in (turned, plain):
         run(model, picture, "--whole", "--overlap", 2, "-o", picture.with_suffix(".bmp"))
     assert pixels(tmp_path / "turned.bmp").shape == (20, 14, 3)
@@ -118,8 +118,8 @@ def test_a_whole_picture_is_upright_and_in_srgb(tmp_path: Path) -> None:
 
 def test_run_whole_equals_the_command(picture: Path, tmp_path: Path) -> None:
     bundle = image_models.filtered()
-    run(image_models.written(bundle, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.png")
-    run(image_models.written(bundle, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.npy")
+    run(image_models.write_bundle(bundle, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.png")
+    run(image_models.write_bundle(bundle, tmp_path), picture, "--whole", "--overlap", 3, "-o", tmp_path / "out.npy")
     tile_counts = []
     with Session(bundle) as session:
         result = images.run_whole(
@@ -170,11 +170,7 @@ def test_values_with_their_labels(tmp_path: Path, capsys: Capture) -> None:
         (image_models.filtered(), ["-o", "out.png", "--whole", "--overlap", "-1"], "an overlap of -1 pixels"),
         (image_models.filtered(2), ["-o", "out.png"], "has 2 channels; an image has 1 or 3; -o OUT.npy writes"),
         (image_models.halved(), ["-o", "out.png", "--whole"], "the model makes 6 x 6 pixels of 12 x 12"),
-        (
-            None,
-            ["-o", "out.png"],
-            "ends in a vector of 3 values, which is not an image; -o OUT.npy writes its values",
-        ),
+        (None, ["-o", "out.png"], "ends in a vector of 3 values, which is not an image; -o OUT.npy writes its values"),
         (None, ["--whole"], "only a model that returns an image runs on tiles (--whole); this one returns a vector"),
     ],
 )
@@ -188,14 +184,14 @@ def test_invalid_options_are_refused(
     capsys: Capture,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    model = write_tiny(tmp_path) if network is None else image_models.written(network, tmp_path)
+    model = write_tiny(tmp_path) if network is None else image_models.write_bundle(network, tmp_path)
     before = set(tmp_path.iterdir())
     assert message in refused(capsys, ["run", model, picture, *options])
     assert set(tmp_path.iterdir()) == before
 
 
 def test_files_that_are_not_there(picture: Path, tmp_path: Path, capsys: Capture) -> None:
-    model, out = image_models.written(image_models.filtered(), tmp_path), tmp_path / "out.png"
+    model, out = image_models.write_bundle(image_models.filtered(), tmp_path), tmp_path / "out.png"
     assert "no.png: no such file" in refused(capsys, ["run", model, tmp_path / "no.png", "-o", out])
     (tmp_path / "empty").mkdir()
     assert "no images in this folder" in refused(capsys, ["run", model, tmp_path / "empty", "-o", out])
@@ -255,7 +251,7 @@ def test_a_folder_through_a_classifier(photos: Path, tmp_path: Path, capsys: Cap
 
 
 def test_a_folder_through_an_image_model(photos: Path, tmp_path: Path, capsys: Capture) -> None:
-    model, out = image_models.written(image_models.doubled(), tmp_path), photos / "out"
+    model, out = image_models.write_bundle(image_models.doubled(), tmp_path), photos / "out"
     (photos / "b.png").unlink()
     for _ in range(2):  # results of the first run are not images of the second
         run(model, photos, "--out-dir", out)

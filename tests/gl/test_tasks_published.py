@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(
         not all((models.folder() / f"{name}.glslnn").is_file() for name in ("face-detection", "face-mesh")),
         reason="not fetched: glsl-infer get face-mesh",
-    ),
+    )
 ]
 
 

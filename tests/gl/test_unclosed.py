@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
 import threading
 import warnings
 import weakref
@@ -14,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import tiny
+from command_line import run_python
 from gl_objects import living
 from numpy.testing import assert_array_equal
 
@@ -82,14 +81,7 @@ print(resident() - before, warned.count(ResourceWarning))
 @pytest.mark.exhaustive
 def test_sessions_with_their_own_contexts_leave_no_memory() -> None:
     here = Path(__file__).parents[1]
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY, str(SESSIONS)],
-        env={**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
+    done = run_python("-c", MEMORY, SESSIONS, check=True, PYTHONPATH=f"{here}{os.pathsep}{here.parent}")
     grown, warned = map(int, done.stdout.split())
     assert warned == SESSIONS + 5
     assert grown < SESSIONS * 1_000_000, f"{grown / SESSIONS:.0f} bytes a session"

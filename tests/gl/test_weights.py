@@ -30,6 +30,7 @@ from glsl_infer.runtime.session import Session
 
 
 def network(seed: int) -> Graph:
+    """Return a network with plain, pointwise, grouped and wide convolutions."""
     rng = np.random.default_rng(seed)
     same = (1, 1, 1, 1)
     body = [
@@ -238,11 +239,11 @@ def test_too_many_constants_stay(bundle: Bundle, most: int) -> None:
 @pytest.mark.drivers("all")
 @pytest.mark.parametrize("sizes", [(4, 3, 1, 4), (3, 3, 1, 1), (1, 1, 1, 1, 1), (2, 3, 2, 1), (1, 3, 2, 2)])
 def test_packed_constants_do_not_overlap(sizes: tuple[int, ...]) -> None:
-    places, vectors = shared_constants._packed(sizes)
-    indices = [4 * vector + lane + k for (vector, lane), size in zip(places, sizes) for k in range(size)]
+    packing = shared_constants._packed(sizes)
+    indices = [4 * vector + lane + k for (vector, lane), size in zip(packing.positions, sizes) for k in range(size)]
     assert len(set(indices)) == sum(sizes)
-    assert max(indices) < 4 * vectors
-    assert all(lane + size <= 4 for (_, lane), size in zip(places, sizes))
+    assert max(indices) < 4 * packing.vectors
+    assert all(lane + size <= 4 for (_, lane), size in zip(packing.positions, sizes))
 
 
 @pytest.mark.drivers("all")

@@ -20,7 +20,7 @@ EXPECTED_FAILURES = {
     r"test_statistics.py::test_(every_operator|padded_concatenations)|narrow_ranges_are_exact\[": TRUNCATION,
     r"test_activations_after_convolutions_.*\[(mish|reciprocal|silu)-atlas-baked\]": TRUNCATION,
     r"test_every_layer_is_exact\[(shuffle|wide)-": TRUNCATION,
-    r"test_numbers_in_textures.py::test_random_shapes\[16-": TRUNCATION,
+    r"test_constants_in_textures.py::test_random_shapes\[16-": TRUNCATION,
     r"layer_of_a_row_is_within_its_tolerance\[keras.ops.arg(max|min)-axis-3-keepdims-true-inside\]": TRUNCATION,
 }
 """Patterns of test names, with the reason of the failure."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command_line import run_python
 from onnx_networks import File, TensorProto, helper, onnx
 
 from glsl_infer.errors import GlslInferError, ModelError
@@ -17,7 +17,7 @@ from glsl_infer.importers.onnx.file import read_model
 
 MAP = (1, 4, 8, 6)
 
-MOVED = ("ConstantOfShape", "Expand", "Reshape", "Tile")
+CREATORS_OF_AXES = ("ConstantOfShape", "Expand", "Reshape", "Tile")
 """Operators creating constants with any number of axes, more than NumPy's limit."""
 
 
@@ -36,6 +36,7 @@ def sound() -> bytes:
 
 
 def refused_or_read(data: bytes, folder: Path) -> None:
+    """Import a file; a refusal must have a message."""
     path = folder / "model.onnx"
     path.write_bytes(data)
     try:
@@ -89,123 +90,152 @@ def test_changed_numbers(seed: int, tmp_path: Path) -> None:
         refused_or_read(model.SerializeToString(), tmp_path)
 
 
-def harmful(fault: str) -> Any:
-    file = File(1, 17)
-    x = file.input((1, 4, 8, 6))
-    y = x
-    if fault == "reads itself":
-        file.nodes.append(helper.make_node("Add", [x, "y"], ["y"]))
-        y = "y"
-    elif fault == "a circle":
-        file.nodes += [helper.make_node("Add", [x, "z"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
-        y = "y"
-    elif fault == "made twice":
-        file.nodes += [helper.make_node(kind, [x], ["y"]) for kind in ("Relu", "Tanh")]
-        y = "y"
-    elif fault == "many operators":
-        for _ in range(20_000):
-            y = file.op("Relu", [y], (1, 4, 8, 6))
-    elif fault == "huge by shape":
-        y = file.op("Add", [x, file.op("ConstantOfShape", [file.constant([2**15] * 4, "int64")], MAP)], MAP)
-    elif fault == "huge by broadcast":
-        parts = [file.constant(np.zeros(shape)) for shape in ((100_000, 1), (1, 100_000))]
-        y = file.op("Mul", [x, file.op("Add", parts, (4,))], MAP)
-    elif fault == "huge range":
-        y = file.op("Add", [x, file.op("Range", [file.constant(n, "int64") for n in (0, 2**40, 1)], (4,))], MAP)
-    elif fault == "huge by tiles":
-        y = file.op("Tile", [x, file.constant([1, 1, 2**20, 2**20], "int64")], MAP)
-    elif fault == "huge by padding":
-        y = file.pad(x, [0, 0, 2**30, 0, 0, 0, 0, 2**30])
-    elif fault == "huge by resizing":
-        y = file.op("Resize", [x, "", "", file.constant([1, 4, 2**30, 2**30], "int64")], MAP)
-    elif fault.startswith("axes by "):
-        many, kind = file.constant([1] * 70, "int64"), fault[8:]
-        inputs = [many] if kind == "ConstantOfShape" else [file.constant(np.ones((1, 1))), many]
-        y = file.op("Add", [x, file.op(kind, inputs, (1,))], MAP)
-    elif fault == "axes of a drawn map":
-        y = file.op("Reshape", [x, file.constant([1] * 69 + [192], "int64")], MAP)
-    elif fault == "doubles":
-        y = file.op("Sum", [file.constant(np.zeros(2**16))], (2**16,))
-        for _ in range(40):
-            y = file.op("Concat", [y, y], (2,), axis=0)
-        y = file.op("Add", [x, y], MAP)
-    elif fault == "weights without numbers":
-        file.constants.append(TensorProto(name="w", data_type=1, dims=[2**20, 4, 3, 3]))
-        y = file.op("Conv", [x, "w"], MAP)
-    elif fault == "stride 0":
-        y = file.op("MaxPool", [x], MAP, kernel_shape=[2, 2], strides=[0, 0])
-    elif fault == "an unknown padding":
-        y = file.op("MaxPool", [x], MAP, kernel_shape=[2, 2], auto_pad="SAME")
-    elif fault == "no such tensor":
-        y = file.op("Relu", ["nowhere"], MAP)
-    elif fault == "a loop":
-        body = helper.make_graph([], "body", [], [])
-        y = file.op("Loop", [file.constant(10**9, "int64"), "", x], MAP, body=body)
-    elif fault == "a scan":
-        inner = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, 8, 6)) for name in ("a", "b")]
-        body = helper.make_graph([helper.make_node("Relu", ["a"], ["b"])], "body", inner[:1], inner[1:])
-        y = file.op("Scan", [x], MAP, body=body, num_scan_inputs=1)
-    elif fault == "a choice":
-        branch = helper.make_graph(
-            [helper.make_node("Relu", [x], ["b"])], "branch", [], [onnx.ValueInfoProto(name="b")]
-        )
-        bright = file.op("Greater", [file.op("ReduceMax", [x], (), keepdims=0), file.constant(0.5)], ())
-        other = helper.make_graph(
-            [helper.make_node("ReduceMax", [x], ["c"])], "other", [], [onnx.ValueInfoProto(name="c")]
-        )
-        y = file.op("If", [bright], MAP, then_branch=branch, else_branch=other)
-    elif fault == "another's operator":
-        y = file.op("Magic", [x], MAP, domain="example.org")
-    elif fault == "a function that calls itself":
-        call = helper.make_node("Own", ["a"], ["b"], domain="local")
-        file.nodes.append(helper.make_node("Own", [x], ["y"], domain="local"))
-        file.output("y")
-        model = file.model()
-        model.functions.append(helper.make_function("local", "Own", ["a"], ["b"], [call], []))
-        return model
-    elif fault == "functions that double":
-        file.nodes.append(helper.make_node("F39", [x], ["y"], domain="local"))
-        file.output("y")
-        model = file.model()
-        for index in range(40):
-            kind, domain = (f"F{index - 1}", "local") if index else ("Relu", "")
-            calls = [helper.make_node(kind, [a], [b], domain=domain) for a, b in (("a", "m"), ("m", "b"))]
-            model.functions.append(helper.make_function("local", f"F{index}", ["a"], ["b"], calls, []))
-        return model
-    file.output(y)
-    return file.model()
+Build = Callable[[File, str], str]
+"""A function from the input ``x`` to the name of the output."""
 
 
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        ("reads itself", "no earlier operator"),
-        ("a circle", "no earlier operator"),
-        ("made twice", "made twice"),
-        ("many operators", "more than 16,384 operators"),
-        ("huge by shape", "too large"),
-        ("huge by broadcast", "too large"),
-        ("huge range", "too large"),
-        ("huge by tiles", "damaged"),
-        ("huge by padding", "numbers"),
-        ("huge by resizing", "8192"),
-        *[(f"axes by {kind}", f"{kind} of constants that do not fit|shape") for kind in MOVED],
-        ("axes of a drawn map", "axes|shape"),
-        ("doubles", "large|room"),
-        ("weights without numbers", "needs"),
-        ("stride 0", "damaged"),
-        ("an unknown padding", "auto_pad 'SAME'.*SAME_UPPER"),
-        ("no such tensor", "no earlier operator"),
-        ("a loop", "Loop.*without If, Loop and Scan"),
-        ("a scan", "Scan.*without If, Loop and Scan"),
-        ("a choice", "If whose branches make tensors of"),
-        ("another's operator", "Magic of the domain 'example.org'"),
-        ("a function that calls itself", "calls itself"),
-        ("functions that double", "operators|without end"),
+def op(kind: str, *inputs: str, **attributes: Any) -> Build:
+    """Return a builder of an operator on the input, or on the inputs."""
+    return lambda file, x: file.op(kind, inputs or [x], MAP, **attributes)
+
+
+def added(constant: Callable[[File], str]) -> Build:
+    """Return a builder of the sum of the input and a computed constant."""
+    return lambda file, x: file.op("Add", [x, constant(file)], MAP)
+
+
+def nodes(*described: tuple[str, str, str]) -> Build:
+    """Return a builder of operators by (kind, inputs, output), with the output "y"."""
+
+    def build(file: File, x: str) -> str:
+        file.nodes += [helper.make_node(kind, inputs.split(), [output]) for kind, inputs, output in described]
+        return "y"
+
+    return build
+
+
+def many_operators(file: File, x: str) -> str:
+    for _ in range(20_000):
+        x = file.op("Relu", [x], MAP)
+    return x
+
+
+def sizes(file: File, *values: int) -> str:
+    return file.constant(values, "int64")
+
+
+def outer_sum(file: File) -> str:
+    operands = [file.constant(np.zeros(shape)) for shape in ((100_000, 1), (1, 100_000))]
+    return file.op("Add", operands, (4,))
+
+
+def integers_up_to(end: int) -> Callable[[File], str]:
+    return lambda file: file.op("Range", [file.constant(number, "int64") for number in (0, end, 1)], (4,))
+
+
+def many_axes(kind: str) -> Callable[[File], str]:
+    """Return a builder of a constant of 70 axes."""
+
+    def build(file: File) -> str:
+        shape = sizes(file, *[1] * 70)
+        return file.op(kind, [shape] if kind == "ConstantOfShape" else [file.constant(np.ones((1, 1))), shape], (1,))
+
+    return build
+
+
+def doubled_40_times(file: File) -> str:
+    y = file.op("Sum", [file.constant(np.zeros(2**16))], (2**16,))
+    for _ in range(40):
+        y = file.op("Concat", [y, y], (2,), axis=0)
+    return y
+
+
+def weights_without_values(file: File, x: str) -> str:
+    file.constants.append(TensorProto(name="w", data_type=1, dims=[2**20, 4, 3, 3]))
+    return file.op("Conv", [x, "w"], MAP)
+
+
+def loop(file: File, x: str) -> str:
+    body = helper.make_graph([], "body", [], [])
+    return file.op("Loop", [sizes(file, 10**9), "", x], MAP, body=body)
+
+
+def scan(file: File, x: str) -> str:
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, MAP[1:]) for name in ("a", "b")]
+    body = helper.make_graph([helper.make_node("Relu", ["a"], ["b"])], "body", values[:1], values[1:])
+    return file.op("Scan", [x], MAP, body=body, num_scan_inputs=1)
+
+
+def choice(file: File, x: str) -> str:
+    """Add an If whose branches have different shapes."""
+    branches = [
+        helper.make_graph([helper.make_node(kind, [x], [name])], name, [], [onnx.ValueInfoProto(name=name)])
+        for kind, name in (("Relu", "a"), ("ReduceMax", "b"))
+    ]
+    bright = file.op("Greater", [file.op("ReduceMax", [x], (), keepdims=0), file.constant(0.5)], ())
+    return file.op("If", [bright], MAP, then_branch=branches[0], else_branch=branches[1])
+
+
+def local_function(name: str, *calls: tuple[str, str, str]) -> Any:
+    """Return a function from "a" to "b", with calls of the same domain or of ONNX's Relu."""
+    body = [helper.make_node(kind, [x], [y], domain="" if kind == "Relu" else "local") for kind, x, y in calls]
+    return helper.make_function("local", name, ["a"], ["b"], body, [])
+
+
+FUNCTIONS = {
+    "a function that calls itself": [local_function("Own", ("Own", "a", "b"))],
+    "functions that double": [
+        local_function(f"F{index}", *((f"F{index - 1}" if index else "Relu", *ends) for ends in ("am", "mb")))
+        for index in range(40)
     ],
-)
-def test_hostile_models_are_refused_by_name(fault: str, message: str) -> None:
-    with pytest.raises(ModelError, match=message):
+}
+"""Local functions of files, by fault; the files call the last one."""
+
+HARMFUL: dict[str, tuple[Build, str]] = {
+    "reads itself": (nodes(("Add", "x y", "y")), "no earlier operator"),
+    "a circle": (nodes(("Add", "x z", "y"), ("Relu", "y", "z")), "no earlier operator"),
+    "made twice": (nodes(("Relu", "x", "y"), ("Tanh", "x", "y")), "made twice"),
+    "many operators": (many_operators, "more than 16,384 operators"),
+    "huge by shape": (added(lambda file: file.op("ConstantOfShape", [sizes(file, *[2**15] * 4)], MAP)), "too large"),
+    "huge by broadcast": (lambda file, x: file.op("Mul", [x, outer_sum(file)], MAP), "too large"),
+    "huge range": (added(integers_up_to(2**40)), "too large"),
+    "huge by tiles": (lambda file, x: file.op("Tile", [x, sizes(file, 1, 1, 2**20, 2**20)], MAP), "damaged"),
+    "huge by padding": (lambda file, x: file.pad(x, [0, 0, 2**30, 0, 0, 0, 0, 2**30]), "numbers"),
+    "huge by resizing": (
+        lambda file, x: file.op("Resize", [x, "", "", sizes(file, 1, 4, 2**30, 2**30)], MAP),
+        "8192",
+    ),
+    **{
+        f"axes by {kind}": (added(many_axes(kind)), f"{kind} of constants that do not fit|shape")
+        for kind in CREATORS_OF_AXES
+    },
+    "axes of a drawn map": (lambda file, x: file.op("Reshape", [x, sizes(file, *[1] * 69, 192)], MAP), "axes|shape"),
+    "doubles": (added(doubled_40_times), "large|room"),
+    "weights without values": (weights_without_values, "needs"),
+    "stride 0": (op("MaxPool", kernel_shape=[2, 2], strides=[0, 0]), "damaged"),
+    "an unknown padding": (op("MaxPool", kernel_shape=[2, 2], auto_pad="SAME"), "auto_pad 'SAME'.*SAME_UPPER"),
+    "no such tensor": (op("Relu", "nowhere"), "no earlier operator"),
+    "a loop": (loop, "Loop.*without If, Loop and Scan"),
+    "a scan": (scan, "Scan.*without If, Loop and Scan"),
+    "a choice": (choice, "If whose branches make tensors of"),
+    "another's operator": (op("Magic", domain="example.org"), "Magic of the domain 'example.org'"),
+    "a function that calls itself": (op("Own", domain="local"), "calls itself"),
+    "functions that double": (op("F39", domain="local"), "operators|without end"),
+}
+
+
+def harmful(fault: str) -> Any:
+    """Return the model with a fault."""
+    file = File(1, 17)
+    file.output(HARMFUL[fault][0](file, file.input(MAP)))
+    model = file.model()
+    model.functions.extend(FUNCTIONS.get(fault, []))
+    return model
+
+
+@pytest.mark.parametrize("fault", HARMFUL)
+def test_hostile_models_are_refused_by_name(fault: str) -> None:
+    with pytest.raises(ModelError, match=HARMFUL[fault][1]):
         importer.load(harmful(fault))
 
 
@@ -278,7 +308,5 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         "    try: onnx.load(path); print('read', path)\n"
         "    except ModelError: pass\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = run_python("-c", script, tmp_path)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr[-2000:]

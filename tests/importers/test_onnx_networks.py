@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run_python
 from onnx_networks import File, agreement, network, onnx
 from PIL import Image
 
@@ -276,9 +277,7 @@ def test_constants_that_are_too_large_are_refused() -> None:
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "glsl_infer", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    return run_python("-m", "glsl_infer", *arguments)
 
 
 def test_export_and_validate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,8 @@ def constant(kind: str, shape: Sequence[int], *, first: bool = False, since: int
 
 
 def of_two(kind: str, shape: Sequence[int] = MAP) -> Build:
+    """Return a builder of an operator on two maps, the second broadcast along axes of size 1."""
+
     def build(file: File, x: str) -> str:
         y = file.op("Sigmoid", [file.conv(x, 4)], MAP)
         for axis in (1, 2, 3):
@@ -88,6 +90,8 @@ def pool(kind: str, window: tuple[int, int], opset: int = 17, **attributes: Any)
 
 
 def reduce(kind: str, axes: Sequence[int], opset: int = 17, keep: int = 1) -> Build:
+    """Return a builder of a reduction along axes."""
+
     def build(file: File, x: str) -> str:
         file.opset = opset
         since = 13 if kind == "ReduceSum" else 18
@@ -114,6 +118,8 @@ def with_opset(opset: int, step: Build) -> Build:
 
 
 def resize(size: Sequence[int], opset: int = 17, **attributes: Any) -> Build:
+    """Return a builder of a Resize to a size."""
+
     def build(file: File, x: str) -> str:
         file.opset = opset
         inputs = [x, "", "", file.constant([1, 4, *size], "int64")]
@@ -139,6 +145,8 @@ def normal(kind: str, opset: int, weights: Sequence[Sequence[int]], **attributes
 
 
 def batch_norm(shape: Sequence[int]) -> Build:
+    """Return a builder of a batch normalisation of a tensor of the given shape."""
+
     def build(file: File, x: str) -> str:
         y = file.reshape(x, shape)
         count = shape[1]

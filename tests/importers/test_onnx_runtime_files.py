@@ -54,6 +54,8 @@ def in_8_bits(file: File, x: str, scale: float = 0.03, zero: int = 0) -> list[st
 
 
 def quantized(kind: str, **attributes: Any) -> Build:
+    """Return a builder of an operator on 8-bit tensors."""
+
     def build(file: File, x: str) -> str:
         ends = [file.constant(0.05), file.constant(-3, "int8")]
         inputs = in_8_bits(file, x)
@@ -83,6 +85,8 @@ def whole_weights(kind: str, *, each: bool) -> Build:
 
 
 def few_bits(zero: bool) -> Build:
+    """Return a builder of a product with 4-bit weights, with zero points or without."""
+
     def build(file: File, x: str) -> str:
         wide = file.op("Concat", [x] * 4, (1, 5, 32), axis=2)
         weights = file.constant(file.rng.integers(0, 256, (6, 2, 8)), "uint8")

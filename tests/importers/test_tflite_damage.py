@@ -17,6 +17,7 @@ from glsl_infer.importers.tflite.reader import survey_of
 
 
 def sources() -> list[bytes]:
+    """Return a file for each supported operator, and one of open size."""
     files = [free_sizes()]
     for cases in (CASES, ON_CPU):
         for builds in cases.values():

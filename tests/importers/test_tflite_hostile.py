@@ -28,6 +28,7 @@ def sound() -> bytes:
 
 
 def refused_or_read(data: bytes) -> None:
+    """Import a file; a refusal must have a message."""
     try:
         graph = to_graph(parsed(data))
     except GlslInferError as error:
@@ -64,6 +65,7 @@ def test_changed_offsets(seed: int) -> None:
 
 
 def harmful(fault: str) -> bytes:
+    """Return a file with a fault."""
     file = File()
     x = file.input()
     if fault == "reads itself":
@@ -116,6 +118,7 @@ def harmful(fault: str) -> bytes:
 
 
 def sparsity() -> object:
+    """Return the description of a sparse matrix of 2**15 rows and columns."""
     from tflite_files import schema
 
     sparsity = schema.SparsityParametersT()

@@ -23,6 +23,8 @@ def unary(kind: str, options: dict | None = None) -> Build:
 
 
 def with_constant(kind: str, values: object, *, first: bool = False, name: str = "") -> Build:
+    """Return a builder of an operator on a map and a constant."""
+
     def build(file: File, x: int) -> int:
         operands = [file.constant(values), x] if first else [x, file.constant(values)]
         options = {name or kind.capitalize(): {"fusedActivationFunction": 0}} if kind in "ADD SUB MUL DIV" else None
@@ -32,6 +34,8 @@ def with_constant(kind: str, values: object, *, first: bool = False, name: str =
 
 
 def with_map(kind: str, shape: tuple[int, ...] = MAP, fused: int = 0) -> Build:
+    """Return a builder of an operator on two maps; the second can be broadcast."""
+
     def build(file: File, x: int) -> int:
         other = file.conv(x, 4)
         if shape != MAP:
@@ -55,6 +59,8 @@ def grouped(file: File, x: int) -> int:
 
 
 def depthwise(multiplier: int, stride: int) -> Build:
+    """Return a builder of a depthwise convolution."""
+
     def build(file: File, x: int) -> int:
         options = {"strideH": stride, "strideW": stride, "dilationHFactor": 1, "dilationWFactor": 1,
                    "padding": 0, "depthMultiplier": multiplier, "fusedActivationFunction": 3}  # fmt: skip
@@ -66,6 +72,8 @@ def depthwise(multiplier: int, stride: int) -> Build:
 
 
 def transposed(kernel: int, stride: int, same: bool, *, custom: bool = False) -> Build:
+    """Return a builder of a transposed convolution."""
+
     def build(file: File, x: int) -> int:
         size = [n * stride if same else (n - 1) * stride + kernel for n in (8, 6)]
         weights = file.random(5, kernel, kernel, 4)
@@ -90,6 +98,8 @@ def dense_of_pixels(file: File, x: int) -> int:
 
 
 def pool(kind: str, window: tuple[int, int], stride: int, same: bool) -> Build:
+    """Return a builder of a pooling."""
+
     def build(file: File, x: int) -> int:
         size = [-(-n // stride) if same else (n - w) // stride + 1 for n, w in zip((8, 6), window)]
         options = {"filterHeight": window[0], "filterWidth": window[1], "strideH": stride, "strideW": stride,
@@ -150,6 +160,8 @@ def of_booleans(kind: str) -> Build:
 
 
 def padded(kind: str, around: list, shape: tuple[int, ...], value: float | None = None, mode: int = 0) -> Build:
+    """Return a builder of a padding."""
+
     def build(file: File, x: int) -> int:
         inputs = [x, file.constant(around, "i4"), *([] if value is None else [file.constant(value)])]
         options = {"MirrorPad": {"mode": mode}} if kind == "MIRROR_PAD" else None
@@ -165,6 +177,8 @@ def resized(kind: str, size: tuple[int, int], corners: bool, centers: bool) -> B
 
 
 def strided(begin: list[int], end: list[int], step: list[int], shape: tuple[int, ...], **masks: int) -> Build:
+    """Return a builder of a slice with strides."""
+
     def build(file: File, x: int) -> int:
         parts = [file.constant(values, "i4") for values in (begin, end, step)]
         names = {"beginMask": 0, "endMask": 0, "ellipsisMask": 0, "newAxisMask": 0, "shrinkAxisMask": 0, **masks}
@@ -213,6 +227,8 @@ def blocks(kind: str, shape: tuple[int, ...], options: str) -> Build:
 
 
 def split(kind: str) -> Build:
+    """Return a builder of a split, and of a concatenation of two of its parts."""
+
     def build(file: File, x: int) -> int:
         wide = file.conv(x, 12)
         if kind == "SPLIT":
@@ -232,12 +248,12 @@ def prelu(*slopes: int) -> Build:
     return lambda file, x: file.op("PRELU", [x, file.random(*slopes)], MAP)
 
 
-def joined(file: File, x: int) -> int:
+def concatenation(file: File, x: int) -> int:
     parts = [x, file.conv(x, 3), file.conv(x, 2)]
     return file.op("CONCATENATION", parts, (1, 8, 6, 9), {"Concatenation": {"axis": -1}})
 
 
-def added(file: File, x: int) -> int:
+def sum_of_three(file: File, x: int) -> int:
     return file.op("ADD_N", [x, file.conv(x, 4), file.conv(x, 4)], MAP, {"AddN": {}})
 
 
@@ -250,6 +266,8 @@ def half_precision(file: File, x: int) -> int:
 
 
 def reshaped(kind: str, shape: tuple[int, ...]) -> Build:
+    """Return a builder of an operator on the shape of a mean of the map."""
+
     def build(file: File, x: int) -> int:
         mean = file.op("MEAN", [x, file.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}})
         if kind == "SQUEEZE":
@@ -307,11 +325,11 @@ CASES: dict[str, list[Build]] = {
     "REVERSE_V2": [indexed("REVERSE_V2", MAP, [2])],
     "TILE": [pixel_of_all("TILE", [1, 8, 6, 1]), repeated("TILE", 2, 3), repeated("TILE", 3, 2)],
     "ADD": [with_map("ADD"), with_map("ADD", (1, 1, 1, 4), 1), with_constant("ADD", [1.0, -2.0, 0.5, 3.0])],
-    "ADD_N": [added],
+    "ADD_N": [sum_of_three],
     "AVERAGE_POOL_2D": [pool("AVERAGE_POOL_2D", (2, 2), 2, False), pool("AVERAGE_POOL_2D", (3, 3), 2, True),
                         pool("AVERAGE_POOL_2D", (8, 6), 8, False)],
     "CAST": [cast],
-    "CONCATENATION": [joined],
+    "CONCATENATION": [concatenation],
     "CONV_2D": [convolution(5, 3, 1, True), convolution(4, 3, 2, True, 1), convolution(4, 1, 1, False, 2),
                 convolution(8, 5, 2, False, 3), grouped, dilated, wide_taps],
     "DEPTHWISE_CONV_2D": [depthwise(1, 1), depthwise(2, 2)],

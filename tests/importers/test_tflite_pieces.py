@@ -67,8 +67,8 @@ def test_norms_of_rows_read_rows() -> None:
         shape = (1, 48, 4)
         y = file.op("RESHAPE", [x, file.constant(shape, "i4")], shape, {"Reshape": {}})
         middle, inverse = pieces.moments(file, y, [2], 1e-3)
-        normed = pieces.two(file, "MUL", pieces.two(file, "SUB", y, middle), inverse)
-        return joined(file, x, pieces.two(file, "ADD", normed, y))
+        normed = pieces.binary(file, "MUL", pieces.binary(file, "SUB", y, middle), inverse)
+        return reshape_to_map(file, x, pieces.binary(file, "ADD", normed, y))
 
     assert operators_behind(rows) == ["reshape", "channel_norm", "add", "reshape"]
 
@@ -89,8 +89,8 @@ def test_similar_operators_are_not_fused() -> None:
     """A hard swish with another slope is not fused: its operators stay."""
 
     def bent(file: File, x: int) -> int:
-        gate = pieces.one(file, "RELU6", pieces.two(file, "ADD", x, 3.0))
-        return pieces.two(file, "MUL", pieces.two(file, "MUL", x, gate), 0.18)
+        gate = pieces.unary(file, "RELU6", pieces.binary(file, "ADD", x, 3.0))
+        return pieces.binary(file, "MUL", pieces.binary(file, "MUL", x, gate), 0.18)
 
     assert "hard_silu" not in operators_behind(bent)
 
@@ -104,7 +104,7 @@ def test_recognition_is_exact() -> None:
     assert norm_like(lambda x: x - x.mean(-1, keepdims=True), (4, 4, 8), [1e-3], EXACT) is None
 
 
-def joined(file: File, x: int, operator: int) -> int:
+def reshape_to_map(file: File, x: int, operator: int) -> int:
     """Add a reshape of 192 values to a map."""
     return file.op("RESHAPE", [operator, file.constant([1, 8, 6, 4], "i4")], (1, 8, 6, 4), {"Reshape": {}})
 
@@ -113,13 +113,13 @@ def attention(file: File, x: int) -> int:
     rows = file.op("RESHAPE", [x, file.constant([1, 48, 4], "i4")], (1, 48, 4), {"Reshape": {}})
     scores = file.op("BATCH_MATMUL", [rows, rows], (1, 48, 48), {"BatchMatMul": {"adjY": True}})
     weights = file.op("SOFTMAX", [scores], (1, 48, 48), {"Softmax": {"beta": 0.5}})
-    return joined(file, x, file.op("BATCH_MATMUL", [weights, rows], (1, 48, 4), {"BatchMatMul": {}}))
+    return reshape_to_map(file, x, file.op("BATCH_MATMUL", [weights, rows], (1, 48, 4), {"BatchMatMul": {}}))
 
 
 def by_a_matrix(file: File, x: int) -> int:
     heads = file.op("RESHAPE", [x, file.constant([1, 2, 4, 6, 4], "i4")], (1, 2, 4, 6, 4), {"Reshape": {}})
     made_of = file.op("BATCH_MATMUL", [heads, file.random(4, 4)], (1, 2, 4, 6, 4), {"BatchMatMul": {"adjY": True}})
-    return joined(file, x, made_of)
+    return reshape_to_map(file, x, made_of)
 
 
 def of_a_matrix(file: File, x: int) -> int:
@@ -166,7 +166,9 @@ def heads(kind: str) -> Build:
 def as_shapes_say(file: File, x: int) -> int:
     """Add a constant repeated to a shape computed from another shape and the empty shape of a scalar."""
     shape = file.op("BROADCAST_ARGS", [file.constant([1, 8, 6, 4], "i4"), file.constant([], "i4")], (4,), type_="INT32")
-    return pieces.two(file, "ADD", x, file.op("BROADCAST_TO", [file.constant([0.5]), shape], (1, 8, 6, 4), version=2))
+    return pieces.binary(
+        file, "ADD", x, file.op("BROADCAST_TO", [file.constant([0.5]), shape], (1, 8, 6, 4), version=2)
+    )
 
 
 def packed(file: File, x: int) -> int:
@@ -217,7 +219,7 @@ def logical(kind: str) -> Build:
 def function(kind: str) -> Build:
     """Return a builder of a function of non-integer values."""
     options = {"SIGN": {"Sign": {}}}.get(kind)
-    return lambda file, x: file.op(kind, [pieces.two(file, "MUL", x, 3.013)], (1, 8, 6, 4), options)
+    return lambda file, x: file.op(kind, [pieces.binary(file, "MUL", x, 3.013)], (1, 8, 6, 4), options)
 
 
 def chosen(kind: str) -> Build:
@@ -267,7 +269,7 @@ def points_taken(file: File, x: int) -> int:
     return file.op("GATHER_ND", [flat, least], (4,), {"GatherNd": {}})
 
 
-def written(file: File, x: int) -> int:
+def scattered_pixels(file: File, x: int) -> int:
     """Add pixels, two of them at the same index, to zeros."""
     _, flat = best_pixels(file, x)
     slice_ = file.op("SLICE", [flat, file.constant([0, 0], "i4"), file.constant([3, 4], "i4")], (3, 4))
@@ -281,7 +283,7 @@ def hot(file: File, x: int) -> int:
     return file.op("ONE_HOT", [best, *operands], (4, 48), {"OneHot": {"axis": -1}})
 
 
-def moved(kind: str, constant: list, shape: tuple[int, ...]) -> Build:
+def padded_pixels(kind: str, constant: list, shape: tuple[int, ...]) -> Build:
     """Return a builder of a padded, mirrored or repeated list of pixels."""
 
     def build(file: File, x: int) -> int:
@@ -307,7 +309,7 @@ def suppressed(kind: str) -> Build:
 
     def build(file: File, x: int) -> int:
         _, flat = best_pixels(file, x)
-        corner = pieces.one(file, "LOGISTIC", flat)
+        corner = pieces.unary(file, "LOGISTIC", flat)
         boxes = file.op(
             "ADD", [corner, file.constant(np.arange(48)[:, None] * 10 + [0, 0, 3, 3])], (48, 4), {"Add": {}}
         )
@@ -354,13 +356,13 @@ ON_CPU: dict[str, list[Build]] = {
     "CUMSUM": [summed],
     "GATHER": [rows_taken],
     "GATHER_ND": [points_taken],
-    "MIRROR_PAD": [moved("MIRROR_PAD", PADDED, (1, 1, 15, 4, 6))],
+    "MIRROR_PAD": [padded_pixels("MIRROR_PAD", PADDED, (1, 1, 15, 4, 6))],
     "ONE_HOT": [hot],
-    "SCATTER_ND": [written],
-    "PAD": [moved("PAD", PADDED, (1, 1, 15, 4, 6))],
-    "REVERSE_V2": [moved("REVERSE_V2", [2], (1, 1, 12, 4, 4))],
+    "SCATTER_ND": [scattered_pixels],
+    "PAD": [padded_pixels("PAD", PADDED, (1, 1, 15, 4, 6))],
+    "REVERSE_V2": [padded_pixels("REVERSE_V2", [2], (1, 1, 12, 4, 4))],
     "STRIDED_SLICE": [every_second],
-    "TILE": [moved("TILE", [1, 2, 1, 3, 1], (1, 2, 12, 12, 4))],
+    "TILE": [padded_pixels("TILE", [1, 2, 1, 3, 1], (1, 2, 12, 12, 4))],
     "ARG_MIN": [first_of_least],
     "BATCH_MATMUL": [attention, by_a_matrix, of_a_matrix],
     "BROADCAST_ARGS": [as_shapes_say],

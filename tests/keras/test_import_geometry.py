@@ -287,20 +287,11 @@ def test_rescaling_of_the_picture_is_folded_into_its_range(first, fed, scales, z
 def test_the_usual_rescaling_gives_the_default_exactly() -> None:
     x = pixels()
     graph = optimize(to_graph(keras.Model(x, L.Conv2D(4, 3)(L.Rescaling(1.0 / 255)(x)))))
-    assert dict(graph.input.attrs) == {
-        "shape": (5, 5, 3),
-        "fit": CENTER_SQUARE,
-        "scales": (1.0,),
-        "zeros": (0.0,),
-    }
+    assert dict(graph.input.attrs) == {"shape": (5, 5, 3), "fit": CENTER_SQUARE, "scales": (1.0,), "zeros": (0.0,)}
 
 
 @pytest.mark.parametrize(
-    "first",
-    [
-        lambda x: (x - MEAN) / SPREAD,
-        L.Rescaling((1 / SPREAD).tolist(), (-MEAN / SPREAD).tolist()),
-    ],
+    "first", [lambda x: (x - MEAN) / SPREAD, L.Rescaling((1 / SPREAD).tolist(), (-MEAN / SPREAD).tolist())]
 )
 def test_rescaling_of_each_channel(first) -> None:
     x = pixels()
@@ -355,13 +346,7 @@ def test_refused_operations(outputs, message: str) -> None:
         to_graph(keras.Model(x, outputs(x)))
 
 
-@pytest.mark.parametrize(
-    "outputs",
-    [
-        lambda x: x / 0.0,
-        lambda x: keras.ops.transpose(x, (0, 3, 1, 2)),
-    ],
-)
+@pytest.mark.parametrize("outputs", [lambda x: x / 0.0, lambda x: keras.ops.transpose(x, (0, 3, 1, 2))])
 def test_operations_of_the_cpu(outputs) -> None:
     x = pixels()
     assert cpu_operators(keras.Model(x, outputs(x)))

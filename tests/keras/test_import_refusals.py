@@ -55,14 +55,8 @@ class Add(L.Add):
 @pytest.mark.parametrize(
     "outputs, message",
     [
-        (
-            lambda: L.Resizing(4, 3, "area", name="r")(X),
-            "layer 'r': interpolation='area'; use one of: nearest",
-        ),
-        (
-            lambda: L.Conv2D(4, 3, activation="sparsemax", name="c")(X),
-            "layer 'c': activation 'sparsemax'.*use one of",
-        ),
+        (lambda: L.Resizing(4, 3, "area", name="r")(X), "layer 'r': interpolation='area'; use one of: nearest"),
+        (lambda: L.Conv2D(4, 3, activation="sparsemax", name="c")(X), "layer 'c': activation 'sparsemax'.*use one of"),
         (lambda: L.Activation("glu", name="a")(X), "layer 'a': activation 'glu' cannot be exported"),
         (
             lambda: L.ReLU(1.0, threshold=2.0, name="r")(X),
@@ -164,7 +158,7 @@ def test_quantised_weights() -> None:
         (
             lambda x: L.Conv2D(4, 2, activation="sigmoid")(L.Reshape((2, 2, 1), name="r")(L.Dense(4)(pooled(x)))),
             "layer 'r': the values of 'linear' have no fixed range",
-        ),
+        )
     ],
 )
 def test_layers_that_no_step_of_the_optimiser_removes_are_refused_by_name(body, message: str) -> None:

@@ -75,18 +75,12 @@ NETWORKS: dict[str, tuple[Build, set[str]]] = {
         {"tensor_binary", "tensor_unary", "select"},
     ),
     "powers": (lambda x: 2.0**x + x**9, {"tensor_binary"}),
-    "waves": (
-        lambda x: K.sin(x) + K.tan(x) + K.floor(x) * K.cast(x * 3.0, "int32"),
-        {"tensor_unary"},
-    ),
+    "waves": (lambda x: K.sin(x) + K.tan(x) + K.floor(x) * K.cast(x * 3.0, "int32"), {"tensor_unary"}),
     "probabilities": (
         lambda x: K.log_softmax(L.GlobalAveragePooling2D()(x)) + K.logsumexp(K.std(x, axis=2), axis=-2),
         {"tensor_reduce", "tensor_binary", "tensor_function", "tensor_reshape"},
     ),
-    "a constant in a sum": (
-        lambda x: K.einsum("bhwc,kc->bkhw", x, np.ones((2, 4), np.float32)),
-        {"tensor_transpose"},
-    ),
+    "a constant in a sum": (lambda x: K.einsum("bhwc,kc->bkhw", x, np.ones((2, 4), np.float32)), {"tensor_transpose"}),
     "EinsumDense": (
         _through(lambda: [L.EinsumDense("abc,cde->aebd", (3, None, 2), bias_axes="de", activation="relu")]),
         {"reshape", "tensor_transpose", "tensor_reshape", "linear", "tensor_binary"},

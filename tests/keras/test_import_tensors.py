@@ -96,10 +96,7 @@ NETWORKS: dict[str, tuple[Callable[[], Any], set[str]]] = {
         lambda: vector(ops.transpose(ops.expand_dims(behind() * 2.0, 0), (2, 0, 1, 3, 4)), 216),
         {"tensor_transpose"},
     ),
-    "every step's vector": (
-        lambda: vector(L.TimeDistributed(L.Dense(2, activation="relu"))(tokens()), 18),
-        {"linear"},
-    ),
+    "every step's vector": (lambda: vector(L.TimeDistributed(L.Dense(2, activation="relu"))(tokens()), 18), {"linear"}),
     "every step by its own nodes": (
         lambda: vector(L.TimeDistributed(L.Reshape((2, 2, 2)))(tokens()), 72),
         {"tensor_slice", "tensor_concat"},

@@ -182,6 +182,7 @@ def plain(value: Any) -> Any:
 
 
 def weights(graph: Graph) -> list[np.ndarray]:
+    """Return the weights of a graph, those of an input before those of its reader."""
     order: list[str] = []
 
     def visit(name: str) -> None:

@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tarfile
 from email.message import Message
 from email.parser import Parser
@@ -18,6 +17,7 @@ from typing import Any
 
 import needs
 import pytest
+from command_line import run_python
 
 import glsl_infer
 
@@ -80,8 +80,7 @@ def test_a_wheel_of_the_source_distribution_has_the_same_page(path: Path, tmp_pa
         archive.extractall(tmp_path, filter="data")
     unpacked = tmp_path / NAME
     program = f"import hatchling.build as b; print(b.prepare_metadata_for_build_wheel({str(tmp_path)!r}))"
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=unpacked, capture_output=True, text=True, check=False)
+    done = run_python("-c", program, folder=unpacked)
     assert done.returncode == 0, done.stderr
     about = Parser().parsestr((tmp_path / done.stdout.strip() / "METADATA").read_text("utf-8"))
     assert REPOSITORY in str(about.get_payload())
@@ -163,7 +162,7 @@ def test_contradicting_versions_are_all_named(release: ModuleType, copy: Path) -
     module.write_text(re.sub(r'__version__ = ".*"', '__version__ = "0.2.0rc1"', module.read_text("utf-8")))
     wrong = release.faults(copy, "v0.2.0")
     assert [line.partition(":")[0].partition(" ")[0] for line in wrong] == [
-        *("glsl_infer/__init__.py", "web/package.json", "web/package-lock.json", "CHANGELOG.md", "tag", "CHANGELOG.md"),
+        *("glsl_infer/__init__.py", "web/package.json", "web/package-lock.json", "CHANGELOG.md", "tag", "CHANGELOG.md")
     ]
     assert "give three numbers below 100" in wrong[0] and "unreleased" in wrong[-1]
 
@@ -200,8 +199,7 @@ def test_publishing_begins_after_the_suite_and_ends_with_the_release(workflow: d
 def test_the_command_that_builds_is_one(workflow: dict[Any, Any]) -> None:
     (command,) = (step["run"] for step in workflow["jobs"]["build"]["steps"] if "release.py" in step.get("run", ""))
     words = [re.sub(r"^\$\w+$", "v0.0.0", word) for word in shlex.split(command)[2:]]
-    wrong = [sys.executable, "scripts/build/release.py", *words]
-    done = subprocess.run(wrong, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    done = run_python("scripts/build/release.py", *words, folder=ROOT)
     # The tag differs from this version: the arguments are valid, but nothing is built.
     assert done.returncode == 2 and "v0.0.0" in done.stderr and "usage:" not in done.stderr
 

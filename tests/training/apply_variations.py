@@ -12,13 +12,7 @@ from training.recipe_augmentation import Augmentation
 from training.variation import PicturesOnDevice
 
 NO_VARIATION = Augmentation(
-    flip=0.0,
-    rotation=0.0,
-    scale=(1.0, 1.0),
-    translation=0.0,
-    saturation=0.0,
-    brightness=0.0,
-    contrast=0.0,
+    flip=0.0, rotation=0.0, scale=(1.0, 1.0), translation=0.0, saturation=0.0, brightness=0.0, contrast=0.0
 )
 """No variation. A test adds its own with ``dataclasses.replace``."""
 

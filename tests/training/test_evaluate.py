@@ -2,11 +2,10 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 from colour_classifier import LABELS, save_colours
+from command_line import run_python
 from planted_modules import executed, plant
 
 from training import evaluate
@@ -110,7 +109,7 @@ def test_labels_that_do_not_fit_the_model(model, data, tmp_path, capsys):
 def test_keras_stays_out_of_its_own_process():
     unwanted = {"keras", "tensorflow"}
     code = f"import sys, training.evaluate, training.model_card; print({unwanted} & {{*sys.modules}})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python("-c", code, check=True)
     assert done.stdout == "set()\n"
 
 

@@ -37,6 +37,7 @@ def close(result, expected):
 
 
 def check(path, expected):
+    """Require the same history and state of a run as of an uninterrupted one."""
     assert len(history(path)) == len(history(expected)) == 5
     for result, epoch in zip(history(path), history(expected)):
         assert result == pytest.approx(epoch, abs=1e-4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import keras  # noqa: F401  children are copies of this process, and import it no more
 import numpy as np
 import pytest
+from command_line import run_python
 from pages import arguments_of, script_lines
 from parse_only import problems
 
@@ -153,14 +153,7 @@ def test_a_warning_has_its_names_below(capsys):
     ],
 )
 def test_a_missing_backend_is_reported_with_advice(program, backend, message):
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "KERAS_BACKEND": backend},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
+    done = run_python("-c", program, folder=ROOT, KERAS_BACKEND=backend)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ") and message in done.stderr and done.stderr.count("\n") == 1
 

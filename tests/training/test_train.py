@@ -11,6 +11,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+from command_line import run_python
 from commands import SMALLEST, history, run
 from conftest import picture
 from PIL import Image
@@ -42,7 +43,7 @@ def finished(image_folder, tmp_path_factory):
     (folder / "recipe.yaml").write_text(RECIPE)
     out = folder / "one"
     command = ["-m", "training.train", "--data", image_folder, "--out", out, "--recipe", folder / "recipe.yaml"]
-    done = subprocess.run([sys.executable, *command, *SMALLEST], check=False, capture_output=True, text=True)
+    done = run_python(*command, *SMALLEST)
     assert done.returncode == 0, done.stderr
     return out, done
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import resource
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Capture, refused
+from command_line import Capture, refused, run_python
 
 from glsl_infer.cli.benchmark import table_of
 from glsl_infer.errors import InputError
@@ -53,7 +52,7 @@ def test_peak_memory_stays_when_memory_is_freed() -> None:
         "held = bytearray(b'x') * (200 << 20)\n"
         "during = peak_rss()\ndel held\nprint(before, during, peak_rss())"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = run_python("-c", program, check=True)
     before, during, after = map(int, done.stdout.split())
     assert during - before > 190 << 20
     assert after > during - (1 << 20)  # the kernel's count is not exact
@@ -91,7 +90,7 @@ def saved_result(**times: float) -> dict[str, Any]:
     }
 
 
-def written(path: Path, data: object) -> Path:
+def write_json(path: Path, data: object) -> Path:
     path.write_text(json.dumps(data), "utf-8")
     return path
 
@@ -122,7 +121,7 @@ def test_a_plot_without_matplotlib(capsys: Capture, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_files_without_a_result_are_refused(capsys: Capture, tmp_path: Path, content: bytes, wording: str) -> None:
-    wrong, good = tmp_path / "wrong.json", written(tmp_path / "good.json", saved_result())
+    wrong, good = tmp_path / "wrong.json", write_json(tmp_path / "good.json", saved_result())
     wrong.write_bytes(content)
     message = refused(capsys, ["benchmark", "--compare", good, wrong])
     assert message.startswith(f"error: {wrong}: ")
@@ -140,7 +139,7 @@ def test_results_of_different_machines_are_compared_with_a_warning(tmp_path: Pat
 
     fast, slow = saved_result(), saved_result(median=3.0)
     slow["machine"]["cpu"] = "D"
-    paths = written(tmp_path / "a.json", fast), written(tmp_path / "b.json", slow)
+    paths = write_json(tmp_path / "a.json", fast), write_json(tmp_path / "b.json", slow)
     assert main(["benchmark", "--compare", *map(str, paths)]) == 0
     printed = capsys.readouterr()
     assert printed.err == "warning: the results are from different machines: CPU: C and D\n"

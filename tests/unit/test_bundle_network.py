@@ -67,10 +67,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "two layers": (layer("expand", name="stem"), "two layers are called 'stem'"),
     "no layers": (lambda parsed: replace(parsed, layers=()), "graph: input 'image' differs from the manifest"),
     "layer's member": (layer("stem", members=("weights/none.f32",)), "'weights/none.f32' is missing"),
-    "unknown input": (
-        layer("expand", inputs=("none",)),
-        "layer 'expand': reads 'none', which is not a layer",
-    ),
+    "unknown input": (layer("expand", inputs=("none",)), "layer 'expand': reads 'none', which is not a layer"),
     "input of a later layer": (layer("stem", inputs=("expand",)), "layer 'stem': reads 'expand'"),
     "its own input": (layer("stem", inputs=("stem",)), "layer 'stem': reads 'stem'"),
     "no input layer": (
@@ -101,10 +98,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
         lambda parsed: layer("dense", inputs=("unit-dw",))(without("pool")(parsed)),
         "probe: layer 'pool' has another place than in the graph",
     ),
-    "dimensions": (
-        layer("expand", weights={"kernel": (1,) * 5}),
-        "'expand': a weight has more than 4 dimensions",
-    ),
+    "dimensions": (layer("expand", weights={"kernel": (1,) * 5}), "'expand': a weight has more than 4 dimensions"),
     "more weights than bytes": (layer("expand", weights={"kernel": (1, 1, 600, 64)}), "do not fit into its members"),
     "operator": (layer("expand", op="transformer"), "layer 'expand': 'transformer' is not an operator of bundles"),
 }

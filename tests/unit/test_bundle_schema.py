@@ -464,11 +464,7 @@ def test_other_json_is_refused(data: Any) -> None:
 
 def test_messages_name_the_place() -> None:
     for path, value, message in (
-        (
-            ("inputs", 0, "value", "views", 0),
-            ["image", 0],
-            r"inputs\[0\]\.value\.views\[0\]: expected",
-        ),
+        (("inputs", 0, "value", "views", 0), ["image", 0], r"inputs\[0\]\.value\.views\[0\]: expected"),
         (("passes", "count"), 0, r"passes: 'count' is 0, not an integer from 1 to 65536"),
         (("limits", "texture_size"), 9999, r"limits: 'texture_size' is 9999, not an integer from 1 to 8192"),
         (("probe", "layers", 1, "layer"), 5, r"probe\.layers\[1\]: 'layer' is 5, not a string"),

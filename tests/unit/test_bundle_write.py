@@ -169,11 +169,11 @@ def test_a_read_only_folder() -> None:
 
 
 def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[str] = []
+    member_names: list[str] = []
 
     def writestr(archive: zipfile.ZipFile, info: zipfile.ZipInfo, data: bytes, **options: Any) -> None:
-        written.append(info.filename)
-        if len(written) == 3:
+        member_names.append(info.filename)
+        if len(member_names) == 3:
             raise OSError(28, "No space left on device")
 
     (tmp_path / "tiny.glslnn").write_bytes(b"old")
@@ -304,7 +304,7 @@ def test_few_images_for_learnt_ranges_are_warned_of(tmp_path: Path, count: int, 
 Data = dict[str, Any]
 
 
-def written(folder: Path, change: Callable[[Data], object], extra: dict[str, bytes] | None = None) -> Path:
+def write_changed(folder: Path, change: Callable[[Data], object], extra: dict[str, bytes] | None = None) -> Path:
     """Write a file with a changed manifest, and extra members with their digests."""
     data: Data = json.loads(members()[MANIFEST])
     data["members"].update({name: hashlib.sha256(more).hexdigest() for name, more in (extra or {}).items()})
@@ -408,7 +408,7 @@ REFUSED: dict[str, tuple[Callable[[Data], object], str, str]] = {
 def test_damaged_bundles_of_parts_are_refused(tmp_path: Path, name: str) -> None:
     change, message, rule = REFUSED[name]
     with pytest.raises(BundleError, match=message) as caught:
-        bundles.read(written(tmp_path, change))
+        bundles.read(write_changed(tmp_path, change))
     assert caught.value.rule == rule and "\n" not in str(caught.value)
 
 
@@ -424,7 +424,7 @@ def test_damaged_bundles_of_parts_are_refused(tmp_path: Path, name: str) -> None
 )
 def test_members_of_no_part(tmp_path: Path, extra: str, message: str) -> None:
     with pytest.raises(BundleError, match=message):
-        bundles.read(written(tmp_path, unchanged, {extra: b"\0\0\0\0"}))
+        bundles.read(write_changed(tmp_path, unchanged, {extra: b"\0\0\0\0"}))
 
 
 def test_a_damaged_gpu_part_is_named(tmp_path: Path) -> None:
@@ -432,15 +432,15 @@ def test_a_damaged_gpu_part_is_named(tmp_path: Path) -> None:
     data["limits"]["texture_units"] += 1
     changed = json.dumps(data).encode()
     with pytest.raises(BundleError, match=r"parts\[2\]: limits are") as caught:
-        bundles.read(written(tmp_path, unchanged, {"parts/2/manifest.json": changed}))
+        bundles.read(write_changed(tmp_path, unchanged, {"parts/2/manifest.json": changed}))
     assert caught.value.rule == "limits"
 
 
 def test_a_few_kilobytes_fill_no_memory(tmp_path: Path) -> None:
     """Each tensor is within its own limit, but two thousand of them would take 512 GB."""
-    assert len(bundles.read(written(tmp_path, lambda data: parted.filling(data, 8))).parts) == 3
+    assert len(bundles.read(write_changed(tmp_path, lambda data: parted.filling(data, 8))).parts) == 3
     with pytest.raises(BundleError, match="numbers in its tensors; a CPU part has at most 536870912"):
-        bundles.read(written(tmp_path, lambda data: parted.filling(data, 2000)))
+        bundles.read(write_changed(tmp_path, lambda data: parted.filling(data, 2000)))
 
 
 @pytest.mark.parametrize("settings", ["", "[]", "{", "[" * 100_000, 5, '{"a": 1, "a": 2}'])

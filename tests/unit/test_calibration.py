@@ -44,7 +44,7 @@ def test_only_the_requested_values_are_computed(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         reference, "layer", lambda node, *args, **mode: computed.append(node.name) or layer(node, *args, **mode)
     )
-    assert [name for name, _ in reference.layers(GRAPH, PICTURES[0], mode="float", wanted={"a"})] == computed == ["a"]
+    assert [name for name, _ in reference.layers(GRAPH, PICTURES[0], mode="float", names={"a"})] == computed == ["a"]
     extremes(GRAPH, {"b"}, PICTURES[:1])
     assert computed == ["a", "a", "b"]
 

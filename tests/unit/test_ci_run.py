@@ -17,6 +17,7 @@ case "$*" in *test-rest) exit 3 ;; esac
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
+    """Return a checkout with the script, an ignored file, and a new, uncommitted file."""
     folder = tmp_path / "checkout"
     (folder / ".ci").mkdir(parents=True)
     (folder / ".ci/run").write_bytes((ROOT / ".ci/run").read_bytes())

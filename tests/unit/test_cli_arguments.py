@@ -14,7 +14,7 @@ from pathlib import Path
 
 import needs
 import pytest
-from command_line import Capture, refused, run
+from command_line import Capture, refused, run, run_python
 from tiny import write_tiny
 
 from glsl_infer.cli import CHAPTERS, COMMANDS, advice, arguments, camera_tasks, main, main_classify, parser_of
@@ -188,9 +188,7 @@ print(json.dumps([text.getvalue(), sorted(sys.modules)]))
 
 def started(*words: str) -> tuple[str, set[str]]:
     """Return the output of a start and the modules that it imports."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, check=True, cwd=ROOT, timeout=120
-    )
+    done = run_python("-c", PROGRAM, *words, folder=ROOT, check=True)
     text, modules = json.loads(done.stdout)
     return text, set(modules)
 

@@ -18,8 +18,7 @@ class StandIn:
     """Fake session: returns the same three classes for every image, and refuses bad.png."""
 
     session = SimpleNamespace(
-        context=SimpleNamespace(gl=SimpleNamespace(check=lambda where: None)),
-        bundle=SimpleNamespace(gpu_parts=()),
+        context=SimpleNamespace(gl=SimpleNamespace(check=lambda where: None)), bundle=SimpleNamespace(gpu_parts=())
     )
     labels = ("a b", "c", "größte")
     created: list[tuple[object, dict[str, object]]] = []

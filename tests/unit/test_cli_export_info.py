@@ -29,23 +29,18 @@ from glsl_infer.tools.videocore.verify import LayerCheck, Verification
 
 
 def report() -> ExportReport:
+    """Return a report with every kind of line."""
     layers = (
         LayerReport("conv", "conv2d", (63, 63, 32), "baked", 8, 8, 1, (256, 128), 16.031, 0.289),
         LayerReport("each", "conv2d", (63, 63, 32), "baked", 8, 8, 8, (63, 63)),
         LayerReport("pool", "global_average_pool", (32,), "-", 1, 1, 1, (16, 1)),
     )
     choice = ScaleChoice("pool", 1.0, None, 1.0, 0.004, "bound")
-    ranges = (
-        RangeChoice("sigmoid", 0.0, 1.0, 1.0, "function"),
-        RangeChoice("relu", 0.0, 5.5, 0.25, "percentile 99.9"),
-    )
+    ranges = (RangeChoice("sigmoid", 0.0, 1.0, 1.0, "function"), RangeChoice("relu", 0.0, 5.5, 0.25, "percentile 99.9"))
     wide = (WideLayer("broad", 12, 2, 20),)
     totals = {"passes": 9, "jobs": 2, "programs": 9, "texture_bytes": 131136, "file_bytes": 30000}
     totals |= {"activation_bytes": 65536, "slice_bytes": 130048}
-    memory = (
-        MemoryUse("naive", 131072, 3, False),
-        MemoryUse("by-size", 65536, 1, True),
-    )
+    memory = (MemoryUse("naive", 131072, 3, False), MemoryUse("by-size", 65536, 1, True))
     costs = {"baked": 3950.4, "uniform": None, "texture": 1234.0}
     weights = (WeightsChoice("conv", "baked", 8, 3969, 75, costs, "an array would be too long"),)
     return ExportReport(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals, memory, weights, classes=3)
@@ -190,12 +185,7 @@ def test_export_as_json(capsys: Capture, exported: list[Any], argv: list[str]) -
     assert data["layers"][0]["texture"] == [256, 128]
     assert data["scales"][0]["layer"] == "pool"
     assert [range["layer"] for range in data["ranges"]] == ["sigmoid", "relu"]
-    assert data["memory"][1] == {
-        "method": "by-size",
-        "texture_bytes": 65536,
-        "textures": 1,
-        "chosen": True,
-    }
+    assert data["memory"][1] == {"method": "by-size", "texture_bytes": 65536, "textures": 1, "chosen": True}
     assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20, "reason": ""}]
     assert exported[0][1] == {
         "options": Options(),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Capture, refused
+from command_line import Capture, refused, run_python
 
 import glsl_infer
 from glsl_infer.cli import classify, main, main_classify
@@ -88,9 +88,10 @@ sys.exit(main(["classify", "a.jpg", *sys.argv[1:]]))
 """
 
 
-def run_python(
+def run_clean(
     *arguments: str, stdout: Any = subprocess.PIPE, stderr: Any = subprocess.PIPE, **environment: str
 ) -> subprocess.CompletedProcess[str]:
+    """Run Python without the variables of this Python, such as PYTHONOPTIMIZE, and with streams of any kind."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     path = str(Path(glsl_infer.__file__).parent.parent)
     return subprocess.run(
@@ -108,14 +109,13 @@ def run_python(
 @pytest.mark.slow
 def test_python_without_docstrings() -> None:
     """Commands work with PYTHONOPTIMIZE=2, which removes docstrings."""
-    command = [sys.executable, "-OO", "-m", "glsl_infer", "inspect", "nowhere.glslnn"]
     folder = Path(glsl_infer.__file__).parents[1]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = run_python("-OO", "-m", "glsl_infer", "inspect", "nowhere.glslnn", folder=folder)
     assert (done.returncode, done.stderr) == (2, "error: nowhere.glslnn: no such file\n")
 
 
 def test_python_m_glsl_infer(tmp_path: Path) -> None:
-    done = run_python("-m", "glsl_infer", "classify", str(tmp_path / "no.jpg"))
+    done = run_clean("-m", "glsl_infer", "classify", str(tmp_path / "no.jpg"))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {tmp_path / 'no.jpg'}: no such file\n"
 
@@ -126,7 +126,7 @@ def test_a_closed_pipe_ends_the_command_without_a_message(argv: tuple[str, ...])
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = run_python(*argv, stdout=writer)
+        done = run_clean(*argv, stdout=writer)
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (0, "")
@@ -135,7 +135,7 @@ def test_a_closed_pipe_ends_the_command_without_a_message(argv: tuple[str, ...])
 @pytest.mark.parametrize("top", ["1", "100000"])
 def test_a_full_disk_is_one_line(top: str) -> None:
     with Path("/dev/full").open("w") as full:
-        done = run_python("-c", PRINTS_LABELS, "--top", top, stdout=full)
+        done = run_clean("-c", PRINTS_LABELS, "--top", top, stdout=full)
     assert done.returncode == 1
     assert done.stderr == "error: No space left on device\n"
 
@@ -155,17 +155,13 @@ sys.exit(main_classify(sys.argv[3:]) if sys.argv[2] == "classify" else main(sys.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "package", "argv"),
-    [
-        ("numpy", "numpy", ["classify"]),
-        ("PIL", "pillow", ["classify"]),
-        ("PIL", "pillow", ["detect"]),
-    ],
+    [("numpy", "numpy", ["classify"]), ("PIL", "pillow", ["classify"]), ("PIL", "pillow", ["detect"])],
 )
 def test_a_package_that_is_missing_is_one_line(module: str, package: str, argv: list[str], tmp_path: Path) -> None:
     """A missing package is one line, as on a board with ``pip install --no-deps`` before Debian's packages."""
     picture = tmp_path / "a.jpg"
     picture.touch()
-    done = run_python("-c", WITHOUT_MODULE, module, *argv, str(picture))
+    done = run_clean("-c", WITHOUT_MODULE, module, *argv, str(picture))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"error: the Python package {package} is not installed; install it: {pip_install(package)}\n"
@@ -180,14 +176,7 @@ def test_another_module_that_is_missing_is_a_bug(monkeypatch: pytest.MonkeyPatch
 
 def test_a_folder_that_was_removed_under_a_command_is_named(tmp_path: Path) -> None:
     script = f"import os, runpy; os.rmdir({str(tmp_path)!r}); runpy.run_module('glsl_infer', run_name='__main__')"
-    done = subprocess.run(
-        [sys.executable, "-P" if sys.version_info >= (3, 11) else "-B", "-c", script, "classify", "a.jpg"],
-        env={**os.environ, "PYTHONPATH": str(Path(glsl_infer.__file__).parents[1])},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-P" if sys.version_info >= (3, 11) else "-B", "-c", script, "classify", "a.jpg", folder=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: the folder that this runs in was removed; go to another one: cd FOLDER\n"
 
@@ -195,7 +184,7 @@ def test_a_folder_that_was_removed_under_a_command_is_named(tmp_path: Path) -> N
 def test_unwritable_messages_do_not_change_the_exit_code() -> None:
     for argv, code in ((("classify", "no such.jpg"), 2), (("manual", "--help"), 0)):
         with Path("/dev/full").open("w") as full:
-            done = run_python("-m", "glsl_infer", *argv, stderr=full)
+            done = run_clean("-m", "glsl_infer", *argv, stderr=full)
         assert done.returncode == code, argv
 
 
@@ -213,7 +202,7 @@ def test_a_name_that_no_file_can_have_is_bad_input(
     ("encoding", "printed"), [("utf-8", "größte \\udcff x\n"), ("ascii", "gr\\xf6\\xdfte \\udcff x\n")]
 )
 def test_characters_outside_the_encoding_are_escaped(encoding: str, printed: str) -> None:
-    done = run_python("-c", PRINTS_LABELS, "--top", "1", PYTHONIOENCODING=encoding)
+    done = run_clean("-c", PRINTS_LABELS, "--top", "1", PYTHONIOENCODING=encoding)
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
 
 

@@ -89,12 +89,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[Any], Any]] = {
         [[[2, 2, 4, 4], [8, 2, 2, 4], [2, 3, 4, 2]], [[0.7, 0.9, 0.5]]],
         [[0, 1], [0, 0]],
     ),
-    "nms, scores": (
-        "non_max_suppression",
-        {"most": 2, "least_score": 0.75},
-        [BOXES, [0.7, 0.8, 0.7, 0.6]],
-        [1, -1],
-    ),
+    "nms, scores": ("non_max_suppression", {"most": 2, "least_score": 0.75}, [BOXES, [0.7, 0.8, 0.7, 0.6]], [1, -1]),
 }
 
 

@@ -108,7 +108,9 @@ def test_statistics_change_neither_cpu_parts_nor_fingerprints(tmp_path: Path) ->
 
 
 def test_a_function_of_a_normal_distribution() -> None:
-    spread = data_free._behind(activation("relu"), np.array([0.0, 10.0]), np.array([1.0, 1.0]), from_norm=True)
+    spread = data_free._after_activation(
+        activation("relu"), np.array([0.0, 10.0]), np.array([1.0, 1.0]), from_norm=True
+    )
     assert spread.mean == pytest.approx([0.3989, 10.0], rel=0.01)
     assert spread.deviation == pytest.approx([0.5838, 1.0], rel=0.01)
     assert spread.low == pytest.approx([0.0, 4.0])

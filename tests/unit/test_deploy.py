@@ -13,7 +13,6 @@ import shlex
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Capture, refused
+from command_line import Capture, refused, run_python
 from red_squares import folder_of_tasks
 from tiny import SIZE, write_tiny
 
@@ -164,12 +163,10 @@ def test_the_wheel_is_this_program(working_folder: Path, tmp_path: Path) -> None
     with zipfile.ZipFile(packed) as archive:
         archive.extractall(tmp_path / "site")
     program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n"
         "import glsl_infer, glsl_infer.support.resources as r; print(glsl_infer.__file__, r.default_model().is_file())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); {program}"],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+    done = run_python("-c", program, check=True)
     assert done.stdout.split() == [str(tmp_path / "site/glsl_infer/__init__.py"), "True"]
 
 

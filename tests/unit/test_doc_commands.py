@@ -7,15 +7,13 @@ import contextlib
 import importlib
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import contributing
 import pytest
+from command_line import run_python
 from pages import PAGES, ROOT, Command, arguments_of, commands, has_parser, script_lines, script_of
 
 from glsl_infer.cli import COMMANDS
@@ -104,16 +102,7 @@ def fault(command: Command) -> str:
 
 def parsed(lines: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str | None]]:
     """Return the error of each script's parser for each of its command lines, or None if the line is valid."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tests/parse_only.py")],
-        input=json.dumps(lines),
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    done = run_python(ROOT / "tests/parse_only.py", text=json.dumps(lines), folder=ROOT, timeout=600)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

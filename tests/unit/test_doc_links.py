@@ -148,6 +148,7 @@ BY_NAME = re.compile(
 
 
 def project_texts() -> Iterator[tuple[str, str]]:
+    """Yield (path, text) of each text file of the project."""
     for folder, folders, files in os.walk(ROOT):
         folders[:] = [
             name

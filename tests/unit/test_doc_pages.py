@@ -149,7 +149,7 @@ def test_imports_upwards_and_forbidden_ones_are_marked() -> None:
 
 def test_a_page_without_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="no section of rooms"):
-        import_graph.written("# Design\n", "rooms")
+        import_graph.page_with("# Design\n", "rooms")
 
 
 FORM: dict[str, Any] = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/bug.yml").read_text("utf-8"))
@@ -208,7 +208,7 @@ def test_places_and_exactness() -> None:
 
 
 def test_every_shader_has_its_instructions_on_a_videocore() -> None:
-    measured = videocore.written()
+    measured = videocore.stored()
     shaders = {name for line in NAMES if line.runs() == "shader" for name in line.each if ops.get(name).has_shader}
     views = {name for name in shaders if isinstance(ops.get(name), ViewOperator)}  # without a pass
     internal = {name for name in PARTS_OF_OTHERS if not name.startswith("input") and name != "channel_view"}

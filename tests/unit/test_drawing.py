@@ -24,6 +24,7 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=80)
 
 @pytest.fixture(params=["this Pillow", "Pillow before 10.1"])
 def pillow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run the test with this Pillow's font, and with the bitmap font of older ones."""
     if request.param != "this Pillow":
         bitmap = ImageFont.load_default_imagefont()
 

@@ -23,6 +23,7 @@ def network(*body: Node, outputs: tuple[str, ...]) -> Graph:
 
 
 def two_problems() -> Graph:
+    """Return a network with two unsupported layers."""
     rng = np.random.default_rng(1)
     return network(
         Node("shaped", "reshape", ("stem",), {"shape": (11, 99, 5)}),

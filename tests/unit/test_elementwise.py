@@ -238,7 +238,7 @@ def test_each_calibration_image_is_computed_once(monkeypatch: pytest.MonkeyPatch
     _, choices = fixed_point.assign_scales(graph, calibration_images)
     assert len(run) == len(calibration_images)
     assert {choice.layer for choice in choices if choice.calibrated is not None} == {"dense-products", "dense"}
-    assert [len(options["wanted"]) for options in run] == [len(choices)] * fixed_point.FEW + [2] * 6
+    assert [len(options["names"]) for options in run] == [len(choices)] * fixed_point.FEW + [2] * 6
 
 
 def test_long_rows_are_summed_in_several_steps() -> None:

@@ -160,12 +160,12 @@ def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.Monke
     assert "needs the name of one network" in refused(capsys, ["get", "hands", "--file", tmp_path / "x"])
     exporting.bundle_of(CATALOGUE["face-detection"]).parent.mkdir()
     exporting.bundle_of(CATALOGUE["face-detection"]).write_bytes(b"")
-    exporting.kept_file(CATALOGUE["face-detection"]).write_bytes(b"")
+    exporting.stored_file(CATALOGUE["face-detection"]).write_bytes(b"")
     assert main(["get", "face-detection"]) == 0
     printed = capsys.readouterr().out
     assert "is there already" in printed and printed.endswith("try it: glsl-infer detect photo.jpg -o faces.jpg\n")
     exporting.bundle_of(CATALOGUE["face-mesh"]).write_bytes(b"")
-    exporting.kept_file(CATALOGUE["face-mesh"]).write_bytes(b"")
+    exporting.stored_file(CATALOGUE["face-mesh"]).write_bytes(b"")
     mesh = "try it: glsl-infer landmarks photo.jpg -o face-mesh.jpg"
     for names, tries in ((["face-mesh"], [mesh]), (["face", "face-mesh"], [printed.splitlines()[-1], mesh])):
         assert main(["get", *names]) == 0

@@ -162,6 +162,7 @@ def slow_places(fit: str, width: int, height: int, w: int, h: int) -> tuple[list
 
 
 def averaged(line: list[Fraction], size: int) -> list[Fraction]:
+    """Return a line reduced to a size by area averages."""
     side = len(line)
     sums = []
     for i in range(size):
@@ -172,6 +173,7 @@ def averaged(line: list[Fraction], size: int) -> list[Fraction]:
 
 
 def enlarged(line: list[int], size: int) -> list[int]:
+    """Return a line enlarged to a size as Pillow does, in fixed point."""
     side = len(line)
     result = []
     for i in range(size):
@@ -185,6 +187,7 @@ def enlarged(line: list[int], size: int) -> list[int]:
 
 
 def slow_channel(values: list[list[int]], height: int, width: int) -> list[list[int]]:
+    """Return a channel scaled to a size, by exact fractions."""
     exact = [[Fraction(value) for value in row] for row in values]
     if width < len(values[0]):
         exact = [averaged(row, width) for row in exact]

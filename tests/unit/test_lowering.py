@@ -117,10 +117,7 @@ def test_layer_names_become_unique_file_names() -> None:
             "'s': a softmax in this place has no shader; softmax is supported of vectors, over the channels of ",
         ),
         (
-            lambda rng: [
-                conv_node(rng, "a", ("image",), 3, 4),
-                Node("c", "add", ("a",) * 9, {"activation": PLS}),
-            ],
+            lambda rng: [conv_node(rng, "a", ("image",), 3, 4), Node("c", "add", ("a",) * 9, {"activation": PLS})],
             "'c': 9 inputs; at most 8 can be added at once",
         ),
     ],
@@ -359,14 +356,7 @@ def passes_of(jobs: list[Job]) -> list[Pass]:
     """Return the passes of jobs, each given as a target and the rectangles of its draws."""
     return [
         Pass(
-            f"layer{job}",
-            "program",
-            target,
-            index == 0,
-            (),
-            (),
-            tuple(Quad(*rectangle, ()) for rectangle in draw),
-            {},
+            f"layer{job}", "program", target, index == 0, (), (), tuple(Quad(*rectangle, ()) for rectangle in draw), {}
         )
         for job, (target, draws) in enumerate(jobs)
         for index, draw in enumerate(draws)

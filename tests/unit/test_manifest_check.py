@@ -146,10 +146,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "vertex shader": (program("pool", vertex="shaders/none.vert"), "'shaders/none.vert' is missing"),
     "fragment shader": (program("pool", fragment="shaders/none.frag"), "'shaders/none.frag' is missing"),
     "member of floats": (parts(floats=("weights/none.f32", *GOOD.floats)), "'weights/none.f32' is missing"),
-    "floats that are none": (
-        parts(floats=("weights/probe.bin",)),
-        "member 'weights/probe.bin' holds no 32-bit",
-    ),
+    "floats that are none": (parts(floats=("weights/probe.bin",)), "member 'weights/probe.bin' holds no 32-bit"),
     "probe's member": (probe(member="weights/none.bin"), "'weights/none.bin' is missing"),
     "uniform's member": (uniforms("expand", weights=Slice("weights/none.f32", 0, 28)), "'weights/none.f32' is missing"),
     # 3. constant textures
@@ -257,10 +254,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
         "output 'more': nothing is drawn into texture 'image'",
     ),
     # 11. probe
-    "probe's numbers": (
-        probe(outputs=(ProbeOutput((1.0, 2.0), 0.0),)),
-        "probe: 2 numbers of output 'softmax', not 3",
-    ),
+    "probe's numbers": (probe(outputs=(ProbeOutput((1.0, 2.0), 0.0),)), "probe: 2 numbers of output 'softmax', not 3"),
     "outputs of the probe": (probe(outputs=()), "probe: 0 outputs, where the model has 1"),
     "probe of no layer": (probe(layers=(replace(ENTRIES[0], layer="none"), *ENTRIES[1:])), "probe: layer "),
     "probe of a view": (probe(layers=(replace(ENTRIES[0], layer="unit-shuffle"), *ENTRIES[1:])), "probe: layer "),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gc
 import platform
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import ranged
+from command_line import run_python
 from graphs import classifier, conv_node, input_node
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -392,7 +391,7 @@ def test_kept_memory_is_not_mapped_again() -> None:
         "faults(); memory.keep_freed_memory(); faults()\n"
         "print(faults())"
     )
-    faults = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    faults = run_python("-c", code, check=True).stdout
     assert int(faults) < 20 * 100, "each new array has a page fault for each of its 512 pages"
 
 

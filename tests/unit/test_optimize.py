@@ -16,7 +16,7 @@ from glsl_infer.compiler.optimize import peel_endings
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.node import OBSERVED_RANGE
 from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
-from glsl_infer.importers.core.moves import placed
+from glsl_infer.importers.core.moves import gathered
 
 
 def optimized(*nodes: Node) -> Graph:
@@ -386,7 +386,7 @@ def test_a_sum_in_the_draw_of_a_product_stays() -> None:
 def operators(shape: tuple[int, ...], indices: np.ndarray) -> list[str]:
     """Compute the nodes of a reordering, compare with NumPy, and return their operators."""
     values = {"x": np.arange(float(np.prod(shape))).reshape(shape)}
-    nodes = placed("moved", "x", shape, indices)
+    nodes = gathered("moved", "x", shape, indices)
     for node in nodes:
         read = [values[name] for name in node.inputs]
         values[node.name] = ops.get(node.op).reference(node, read)
@@ -422,5 +422,5 @@ def test_other_moves_name_every_place() -> None:
 def test_rolled_numbers_fit_the_axes_of_a_weight(shape: tuple[int, ...]) -> None:
     values = np.roll(np.arange(32).reshape(4, 4, 2), (-1, -1), (0, 1)).reshape(shape)
     operators((4, 4, 2), values)
-    for node in placed("moved", "x", (4, 4, 2), values):
+    for node in gathered("moved", "x", (4, 4, 2), values):
         assert all(weights.ndim <= MAX_RANK for weights in node.weights.values())

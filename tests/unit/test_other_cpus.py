@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 import sys
 
 import pytest
+from command_line import run_python
 from test_cpus import CPUS, environment, numpy_features, other_cpus
 
 NUMPY_2_0 = ["SSE42", "AVX", "F16C", "FMA3", "AVX2", "AVX512F", "AVX512CD", "AVX512_SKX", "AVX512_SPR"]
@@ -39,12 +39,8 @@ def test_numpy_accepts_the_variables_and_disables_the_features() -> None:
     dispatched, has = numpy_features()
     for cpu in other_cpus(CPUS[platform.machine()], dispatched, has):
         variables = environment(cpu, dispatched, has)
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", PRINT_CPU_FEATURES],
-            env={**os.environ, **variables, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
+        done = run_python(
+            "-W", "error", "-c", PRINT_CPU_FEATURES, check=True, **variables, PYTHONPATH=os.pathsep.join(sys.path)
         )
         features = json.loads(done.stdout)
         assert not any(features[name] for name in variables.get("NPY_DISABLE_CPU_FEATURES", "").split())

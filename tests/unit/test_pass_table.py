@@ -102,7 +102,7 @@ def test_random_bytes_are_refused_or_passes(seed: int) -> None:
 def test_the_documented_layout_is_the_one_that_is_written(bundle: Bundle) -> None:
     """``bundle_data`` reads and writes the same bytes, and shares no code with the engine."""
     manifest = json.loads(json.dumps(manifest_json.to_json(bundle.manifest)))
-    passes = bundle_data.unpacked(manifest, bundle.members["passes.bin"])
+    passes = bundle_data.unpacked_passes(manifest, bundle.members["passes.bin"])
     assert bundle_data.table({**manifest, "passes": passes}) == bundle.members["passes.bin"]
     for documented, ours in zip(passes, bundle.manifest.passes):
         assert (documented["layer"], documented["target"], documented["clear"]) == (ours.layer, ours.target, ours.clear)
@@ -156,6 +156,7 @@ def fields_of(passes: tuple[Pass, ...]) -> dict[str, int]:
 
 
 def plain_pass(layer: str) -> Pass:
+    """Return a pass with a value of each kind."""
     return Pass(
         layer,
         "each",

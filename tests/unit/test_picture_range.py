@@ -21,8 +21,7 @@ def identity_on(node: Node) -> Graph:
 
 
 @pytest.mark.parametrize(
-    "scales, zeros",
-    [((1.0,), (0.0,)), ((2.0,), (127.5,)), ((255.0,), (0.0,)), ((1.0, -2.0, 3.5), (0.25, 300.0, -7.0))],
+    "scales, zeros", [((1.0,), (0.0,)), ((2.0,), (127.5,)), ((255.0,), (0.0,)), ((1.0, -2.0, 3.5), (0.25, 300.0, -7.0))]
 )
 def test_the_reference_applies_the_range_of_the_input(scales, zeros) -> None:
     graph = identity_on(input_node(3).with_attrs(scales=scales, zeros=zeros))

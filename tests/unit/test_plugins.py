@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from command_line import run_python
 from independent import shuffled
 from pairwise import each, each_of, pairs_of, pairwise
 
@@ -81,16 +79,8 @@ def test_hang():
 def test_output_of_a_failed_command_is_in_the_report(tmp_path: Path) -> None:
     """For a crash, the report has the Python stack, too: tests/conftest.py enables that."""
     (tmp_path / "test_it.py").write_text(A_TEST)
-    command = [sys.executable, "-m", "pytest", "-p", "failed_commands", "-p", "no:cacheprovider", str(tmp_path)]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_ADDOPTS": ""},
-    )
+    options = ["-m", "pytest", "-p", "failed_commands", "-p", "no:cacheprovider"]
+    done = run_python(*options, tmp_path, folder=tmp_path, PYTHONPATH=str(TESTS), PYTEST_ADDOPTS="")
     assert done.returncode == 1
     crash, hang = done.stdout.split("_ test_hang _")
     assert "standard output of the command" in crash

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 import sys
@@ -12,6 +13,7 @@ import pytest
 from tiny import tiny_bundle
 
 from glsl_infer.bundle import probe
+from glsl_infer.bundle.manifest import DelayedProbe, Probe
 from glsl_infer.gl.program_binaries import Binary
 from glsl_infer.graph import reference
 from glsl_infer.program import quantize
@@ -68,6 +70,35 @@ def test_every_layer_that_draws_is_in_the_probe() -> None:
 
 
 KEY, OTHER = "a" * 64, "b" * 64
+
+
+def test_a_delayed_probe_is_read_at_its_first_use() -> None:
+    plain = tiny_bundle().manifest.probe
+    reads: list[None] = []
+
+    def delayed() -> DelayedProbe:
+        return DelayedProbe(lambda: reads.append(None) or plain)
+
+    uses = (
+        lambda one: one.member == plain.member,
+        lambda one: one == plain,
+        lambda one: plain == one,
+        lambda one: one == delayed(),
+        lambda one: repr(one) == repr(plain),
+        lambda one: hash(one) == hash(plain),
+    )
+    for use in uses:
+        one = delayed()
+        reads.clear()
+        assert use(one)
+        assert reads
+        assert type(one) is Probe
+        reads.clear()
+        assert use(one)
+        assert vars(one) == vars(plain)
+    one = delayed()
+    assert not hasattr(one, "numbers") and not reads
+    assert copy.copy(one) == plain
 
 
 def _verdict(folder: Path, key: str = KEY) -> Verdict:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import run_python
 
 import glsl_infer
 from glsl_infer import errors
@@ -144,9 +145,7 @@ def test_importing_all_modules_imports_no_keras() -> None:
         f"import importlib, sys\nfor name in {MODULES!r}: importlib.import_module(name)\n"
         f"print(sorted({NOT_FOR_THE_ENGINE!r} & {{name.partition('.')[0] for name in sys.modules}}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PACKAGE.parent, timeout=60
-    )
+    done = run_python("-c", program, folder=PACKAGE.parent, check=True)
     assert done.stdout == "[]\n"
 
 
@@ -164,14 +163,7 @@ sys.meta_path.insert(0, Absent())
 
 def run_without(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a program in a separate Python, from the folder of the package."""
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT + program, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(glsl_infer.__file__).parent.parent,
-        timeout=60,
-    )
+    return run_python("-c", WITHOUT + program, *arguments, folder=Path(glsl_infer.__file__).parent.parent)
 
 
 def test_the_hook_hides_them() -> None:

@@ -7,12 +7,7 @@ import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
 
 from glsl_infer.compiler.ranges import Calibration
-from glsl_infer.compiler.ranges.eight_bits import (
-    MANY,
-    MOST_GROWTH,
-    assign_ranges,
-    expected_growth,
-)
+from glsl_infer.compiler.ranges.eight_bits import MANY, MOST_GROWTH, assign_ranges, expected_growth
 from glsl_infer.compiler.ranges.intervals import bounds_of
 from glsl_infer.compiler.ranges.observed import Observation
 from glsl_infer.errors import ModelError
@@ -31,12 +26,14 @@ def conv(name: str, source: str, channels: int, filters: int, activation: str, *
 
 
 def classifier(*body: Node) -> Graph:
+    """Return a network of an input, the nodes, a global mean and two classes."""
     channels = Graph("g", (input_node(8), *body), body[-1].name).shapes[body[-1].name][2]
     tail = (pool_node("pool", body[-1].name), dense_node(RNG, "dense", "pool", channels, 2))
     return Graph("g", (input_node(8), *body, *tail), "dense")
 
 
 def ranges(graph: Graph, pictures: object = PICTURES) -> dict[str, Range]:
+    """Return the assigned range of each node that has one."""
     ranged = assign_ranges(graph, Calibration(pictures)).graph
     return {
         node.name: Range(node.attrs["scales"], node.attrs["zeros"])
@@ -83,6 +80,7 @@ def test_a_learnt_range_ends_where_the_function_does() -> None:
 
 
 def padded(source: str, channels: int) -> Node:
+    """Return a padded convolution."""
     return conv("end", source, channels, 4, "sigmoid", kernel=(3, 3), padding=(1, 1, 1, 1))
 
 
@@ -144,16 +142,13 @@ def test_bounds_are_the_ends_of_ranges() -> None:
 
 def test_an_output_that_is_only_moved_keeps_its_whole_range() -> None:
     """Calibration on dark images must not clip the output of bright ones."""
-    nodes = (
-        input_node(8),
-        conv("a", "image", 3, 12, "relu(1)"),
-        Node("deep", "depth_to_space", ("a",), {"block": 2}),
-    )
+    nodes = (input_node(8), conv("a", "image", 3, 12, "relu(1)"), Node("deep", "depth_to_space", ("a",), {"block": 2}))
     dark = np.full((8, 8, 3), 60, np.uint8)
     assert ranges(Graph("g", nodes, "deep"), [dark])["a"] == Range((1.0,), (0.0,))
 
 
 def observations(*largest: float) -> list[Observation]:
+    """Return the observations of images whose largest values are these."""
     zero = np.zeros(1)
     return [Observation(zero, np.full(1, high), zero, zero, 0, np.zeros((2, 1, 1), np.float32)) for high in largest]
 

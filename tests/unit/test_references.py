@@ -26,6 +26,7 @@ from glsl_infer.ops.operator import CopyOperator
 def by_definition(
     x: np.ndarray, kernel: np.ndarray, strides: tuple[int, int], groups: int, dilations: tuple[int, int] = (1, 1)
 ) -> np.ndarray:
+    """Return a convolution by its definition, one product at a time."""
     kernel_height, kernel_width, group_channels, filters = kernel.shape
     row_step, column_step = dilations
     window_height, window_width = (kernel_height - 1) * row_step + 1, (kernel_width - 1) * column_step + 1

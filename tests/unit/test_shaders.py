@@ -19,6 +19,7 @@ from pages import ROOT
 from tiny import tiny_bundle, tiny_program, write_tiny
 
 from glsl_infer.bundle import Bundle, format_constants, shader_check
+from glsl_infer.bundle.manifest import DelayedProbe, Probe
 from glsl_infer.bundle.program_check import check_vertex_shaders
 from glsl_infer.bundle.shader_check import parse
 from glsl_infer.errors import BundleError, ModelError
@@ -61,7 +62,7 @@ NAMES = sorted(path.name for path in (ROOT / "shaders").iterdir() if path.is_fil
 FRAGMENTS = [name for name in NAMES if name.endswith(".frag")]
 FUNCTIONS = [name for name in NAMES if name.endswith(".glsl") and name != "prelude.glsl"]
 PRELUDE_TEXT = template("prelude.glsl")
-LINES = {"global_average.frag": global_average_pool.FETCH}
+LINES = {"global_average.frag": global_average_pool.FETCH, "mean_products.frag": global_average_pool.FETCH}
 """Lines required to complete a template."""
 
 
@@ -296,7 +297,10 @@ def test_the_second_reading_parses_no_shader(tmp_path: Path, cache: Path, parsed
     second = verdicts.read_bundle(path)
     assert count > 0
     assert len(parsed) == count
+    assert type(first.manifest.probe) is Probe
+    assert type(second.manifest.probe) is DelayedProbe
     assert second.manifest == first.manifest
+    assert type(second.manifest.probe) is Probe
     assert second.members == first.members
 
 
@@ -314,7 +318,7 @@ def test_without_a_cache_every_reading_parses(
 def test_a_cache_that_others_can_write_is_ignored(tmp_path: Path, cache: Path, parsed: list[str]) -> None:
     path = write_tiny(tmp_path)
     verdicts.read_bundle(path)
-    (verdict,) = cache.glob(f"*{verdicts.SHADERS_SUFFIX}")
+    (verdict,) = cache.glob(f"*{verdicts.BUNDLE_SUFFIX}")
     verdict.chmod(0o666)  # tests/gl/test_selfcheck.py has other kinds of damage
     parsed.clear()
     verdicts.read_bundle(path)

@@ -44,7 +44,7 @@ def calibrated(graph: Graph) -> StoredRanges:
     return StoredRanges(graph.name, fingerprint(graph), learnt([prepare(graph, Calibration(PICTURES))]))
 
 
-def written(folder: Path, stored: StoredRanges) -> Path:
+def write_ranges(folder: Path, stored: StoredRanges) -> Path:
     ranges_file.write(stored, folder / "ranges.json")
     return folder / "ranges.json"
 
@@ -56,7 +56,7 @@ def attributes(nodes: tuple[Node, ...]) -> list[dict[str, object]]:
 @pytest.mark.parametrize("precision", ["8", "auto", "16"])
 def test_stored_ranges_equal_those_of_the_images(tmp_path: Path, precision: str) -> None:
     graph = network()
-    read = ranges_file.read(written(tmp_path, calibrated(graph)))
+    read = ranges_file.read(write_ranges(tmp_path, calibrated(graph)))
     assert set(read.known.maps) == {"conv0", "conv1", "conv2"}
     reproduced = prepare(graph, Calibration(known=read.of(graph, "file")), precision=Precision(precision))
     assert attributes(reproduced.graph.nodes) == attributes(
@@ -86,7 +86,7 @@ def test_ranges_of_another_network_are_refused(tmp_path: Path) -> None:
 
 def test_all_layers_without_a_range_are_named(tmp_path: Path) -> None:
     graph = network()
-    path = written(tmp_path, calibrated(graph))
+    path = write_ranges(tmp_path, calibrated(graph))
     data = json.loads(path.read_text("utf-8"))
     for name in ("conv0", "conv1"):
         del data["maps"][name]
@@ -113,7 +113,7 @@ def test_stored_ranges_give_the_same_bytes_without_images(tmp_path: Path) -> Non
     learned = learnt([replace(result.prepared, precision=(PrecisionChoice("b", "asked for"),))], [result.program])
     assert {"a rounded", "a moved", "b rounded", "c moved"} <= {*learned.calibration_data}
     assert any(arrays[0].any() for key, arrays in learned.calibration_data.items() if key.endswith("rounded"))
-    path = written(tmp_path, StoredRanges("test", fingerprint(optimize.optimize(graph)), learned))
+    path = write_ranges(tmp_path, StoredRanges("test", fingerprint(optimize.optimize(graph)), learned))
     with_16_bits = ranges_file.read(path).known
     assert exported(graph, (), with_16_bits).program.graph.by_name["b"].attrs["bits"] == 16
     ranges = replace(with_16_bits, sixteen=())
@@ -145,7 +145,7 @@ def test_stored_results_of_other_weights_are_measured_again() -> None:
 def test_damaged_findings_are_refused(tmp_path: Path, change: dict[str, object], problem: str) -> None:
     stored = calibrated(network())
     fewer = replace(stored.known, calibration_data={"a": (np.ones(2, np.float32),)})
-    path = written(tmp_path, replace(stored, known=fewer))
+    path = write_ranges(tmp_path, replace(stored, known=fewer))
     assert ranges_file.read(path).known.calibration_data["a"][0].tolist() == [1.0, 1.0]
     data = json.loads(path.read_text("utf-8"))
     data["findings"]["a"][0].update(change)
@@ -159,7 +159,7 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
     model = catalogue.read()[name]
     stored = ranges_file.read(exporting.ranges_of(model))
     assert stored.known.sixteen is not None and stored.known.calibration_data
-    if not exporting.kept_file(model).is_file():
+    if not exporting.stored_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
     source, io_options = exporting.source_of(model), exporting.io_options_of(model)
     graph = source if isinstance(source, Graph) else importers.survey(source, io_options=io_options).whole()
@@ -180,7 +180,7 @@ def test_the_catalogues_ranges_are_those_of_its_networks(name: str) -> None:
     ],
 )
 def test_damaged_files_are_refused(tmp_path: Path, key: str, value: object, problem: str) -> None:
-    path = written(tmp_path, calibrated(network()))
+    path = write_ranges(tmp_path, calibrated(network()))
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), key: value}), "utf-8")
     with pytest.raises(InputError, match=f"damaged: {problem}.*give the .json file that 'glsl-infer calibrate' wrote"):
         ranges_file.read(path)
@@ -199,7 +199,7 @@ ZEROS = {"type": "<f4", "shape": [4 << 20], "bytes": base64.b64encode(zlib.compr
 )
 def test_files_with_hostile_values_are_refused(tmp_path: Path, key: str, changed: object, message: str) -> None:
     """Values outside the range of shaders, and arrays of 100 kB that unpack to gigabytes, are refused."""
-    path = written(tmp_path, calibrated(network()))
+    path = write_ranges(tmp_path, calibrated(network()))
     data = json.loads(path.read_text("utf-8"))
     if key == "scales":
         data["maps"]["conv0"]["scales"][0] = changed
@@ -213,7 +213,7 @@ def test_files_with_hostile_values_are_refused(tmp_path: Path, key: str, changed
 @pytest.mark.parametrize("kind", ["maps", "fine"])
 def test_ranges_of_more_channels_than_a_layer_has_are_refused(tmp_path: Path, kind: str) -> None:
     graph = network()
-    path = written(tmp_path, calibrated(graph))
+    path = write_ranges(tmp_path, calibrated(graph))
     data = json.loads(path.read_text("utf-8"))
     data[kind]["conv0"] = {"scales": [1.0] * 7, "zeros": [0.0] * 7}
     path.write_text(json.dumps(data), "utf-8")

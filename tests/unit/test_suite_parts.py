@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 import test_parts
+from command_line import run_python
 from pages import ROOT
 from test_parts import Done, Lanes
 
@@ -91,10 +91,8 @@ def test_the_end_has_parts_slow_files_and_the_total() -> None:
 @pytest.mark.slow
 def test_the_slowest_files_end_a_report_of_several(tmp_path: Path) -> None:
     """The script finds the slowest files in the output of a real run of pytest."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/test_gl_constants.py"]
-    done = subprocess.run(
-        [*command, "tests/unit/test_put_rgb.py"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
-    )
+    options = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = run_python(*options, "tests/unit/test_gl_constants.py", "tests/unit/test_put_rgb.py", folder=ROOT)
     assert done.returncode == 0, done.stdout
     files = [name for _, name in test_parts.SLOW_FILE.findall(done.stdout)]
     assert sorted(files) == ["tests/unit/test_gl_constants.py", "tests/unit/test_put_rgb.py"]

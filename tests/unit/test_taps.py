@@ -207,6 +207,7 @@ Padding = tuple[int, int, int, int]
 
 
 def convolution(size: int, kernel: int, dilations: tuple[int, int], padding: Padding, stride: int = 1) -> Graph:
+    """Return a network of one convolution."""
     rng = np.random.default_rng(0)
     node = conv_node(
         rng,

@@ -246,6 +246,8 @@ def test_likely_boxes_by_each_activation(logits: list[float], threshold: float) 
 def plain_suppress(
     boxes: list[list[float]], scores: list[float], overlap: float, most: int, weighted: bool
 ) -> list[tuple[list[float], float]]:
+    """Return the boxes and scores after non-maximum suppression, by its definition."""
+
     def shared(a: list[float], b: list[float]) -> float:
         width = max(0.0, min(a[2], b[2]) - max(a[0], b[0]))
         height = max(0.0, min(a[3], b[3]) - max(a[1], b[1]))

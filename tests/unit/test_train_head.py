@@ -24,6 +24,7 @@ LENGTH, CLASSES, PHOTOGRAPHS_PER_CLASS = 24, 3, 20
 
 
 def examples(seed: int = 0, spread: float = 0.08) -> head.Examples:
+    """Return features of random classes, and of 30 kinds of background."""
     random = np.random.default_rng(seed)
     means = random.uniform(0, 1, (CLASSES, LENGTH))
     truth = np.repeat(np.arange(CLASSES), PHOTOGRAPHS_PER_CLASS)

@@ -25,6 +25,7 @@ ZERO = BOARDS[0]
 
 
 def row(issued: int, fetched: int, passes: int = 1, jobs: int = 1) -> Row:
+    """Return a report's row for one layer."""
     fields = dict.fromkeys(Row.__dataclass_fields__, 0)
     values = {"layer": "a", "op": "conv2d", "issued": issued, "fetched": fetched, "passes": passes, "jobs": jobs}
     return Row(**{**fields, **values})  # type: ignore[arg-type]

@@ -150,9 +150,7 @@ def test_a_texture_of_one_slice_gets_two() -> None:
     textures = tuple(short if texture == stem else texture for texture in bundle.manifest.textures)
     data = bytes(range(8)) * stem.width
     bundle = replace(
-        bundle,
-        manifest=replace(bundle.manifest, textures=textures),
-        members={**bundle.members, stem.member: data},
+        bundle, manifest=replace(bundle.manifest, textures=textures), members={**bundle.members, stem.member: data}
     )
     spaced = with_spare_rows(bundle, LARGEST)
     pixels = texels(spaced, halved(spaced)["stem.weights"])

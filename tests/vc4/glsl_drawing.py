@@ -23,6 +23,7 @@ void main() { at = position * 0.5 + 0.5; gl_Position = vec4(position, 0.0, 1.0);
 
 
 def shader(kind: int, source: bytes) -> int:
+    """Compile a shader, and return its name."""
     name = GL.glCreateShader(kind)
     GL.glShaderSource(name, 1, (c_char_p * 1)(source), None)
     GL.glCompileShader(name)
@@ -34,6 +35,7 @@ def shader(kind: int, source: bytes) -> int:
 
 
 def program(fragment: str) -> int:
+    """Link a fragment shader with a vertex shader for a rectangle, and return its name."""
     name = GL.glCreateProgram()
     GL.glAttachShader(name, shader(0x8B31, VERTEX))
     GL.glAttachShader(name, shader(0x8B30, f"precision highp float; varying vec2 at; {fragment}".encode()))
@@ -43,6 +45,7 @@ def program(fragment: str) -> int:
 
 
 def texture(description: dict[str, Any]) -> int:
+    """Upload a texture or cube map as it is described, and return its name."""
     names = (c_uint * 1)()
     GL.glGenTextures(1, names)
     target = description.get("target", TEXTURE_2D)
@@ -65,6 +68,7 @@ def texture(description: dict[str, Any]) -> int:
 
 
 def draw(case: dict[str, Any]) -> bytes:
+    """Draw a case, and return the bytes of its pixels."""
     width, height = case["size"]
     names = (c_uint * 3)()
     GL.glGenTextures(1, names)
@@ -107,6 +111,7 @@ def draw(case: dict[str, Any]) -> bytes:
 
 
 def main() -> None:
+    """Draw the cases of the standard input, and print their pixels."""
     controls = Controls() if "--elsewhere" not in sys.argv else None  # on another driver, for comparison
     drawn = []
     with Context("surfaceless"):

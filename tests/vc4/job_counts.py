@@ -17,6 +17,7 @@ from glsl_infer.tools.videocore.simulation import jobs_of
 
 
 def main() -> None:
+    """Draw bundles job by job, and print the counters of each job."""
     controls, results = Controls(), {}
     with Context("surfaceless") as context:
         for path in sys.argv[1:]:

@@ -24,6 +24,7 @@ from glsl_infer.runtime.session import Session  # noqa: E402
 
 
 def main() -> None:
+    """Draw each layer of random networks from exact inputs, and print their differences."""
     networks = {}
     with Context("surfaceless") as context:
         fine = "--fine" in sys.argv

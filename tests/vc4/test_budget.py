@@ -8,7 +8,7 @@ from pathlib import Path
 import budget
 import numpy as np
 import pytest
-from budget import ROOT, differences, models, numbers
+from budget import ROOT, differences, models, stored_fields
 from catalogue_ranges import milliseconds
 from graphs import classifier, conv_node, input_node
 from x22 import x22
@@ -58,7 +58,7 @@ def test_a_layer_takes_one_job_and_no_loads(shipped: tuple[Path, Report]) -> Non
 def test_the_budget_is_kept(shipped: tuple[Path, Report], each_driver: Driver) -> None:
     path, report = shipped
     stored = budget.stored(each_driver.mesa)
-    lines = differences(budget.read(stored).get(path.stem), numbers(report))
+    lines = differences(budget.read(stored).get(path.stem), stored_fields(report))
     advice = f"if that is meant, run python scripts/vc4/budget.py --write and commit {stored.name} with it"
     assert not lines, "\n".join([f"{path.name} costs a VideoCore IV something else than before:", *lines, advice])
 
@@ -71,7 +71,7 @@ def test_the_budget_has_every_shipped_model(mesa: str) -> None:
 @pytest.mark.sampled(4)
 def test_differences_are_listed_layer_by_layer(shipped: tuple[Path, Report]) -> None:
     _, report = shipped
-    after = numbers(report)
+    after = stored_fields(report)
     assert differences(after, after) == []
     assert differences(None, after)[0].startswith("new: ")
     first = report.rows[0]
@@ -88,7 +88,7 @@ def test_differences_are_listed_layer_by_layer(shipped: tuple[Path, Report]) -> 
 @pytest.mark.sampled(4)
 def test_numbers_are_written_and_read_again(shipped: tuple[Path, Report], tmp_path: Path) -> None:
     path, report = shipped
-    stored = {path.stem: numbers(report)}
+    stored = {path.stem: stored_fields(report)}
     budget.write(tmp_path / "budget.json", stored)
     assert budget.read(tmp_path / "budget.json") == stored
     with pytest.raises(InputError, match=re.escape("No such file or directory; python scripts/vc4/budget.py")):
@@ -98,7 +98,7 @@ def test_numbers_are_written_and_read_again(shipped: tuple[Path, Report], tmp_pa
 @pytest.mark.parametrize("name", ["face-detection", "face-mesh"])  # the others take a minute each
 def test_the_milliseconds_of_the_catalogue_are_the_estimates(name: str, driver: Driver) -> None:
     model = catalogue.read()[name]
-    if not exporting.kept_file(model).is_file():
+    if not exporting.stored_file(model).is_file():
         pytest.skip(f"not fetched: glsl-infer get {name}")
     assert model.zero_ms == milliseconds(model)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 import pixel_budget
 import pytest
+from command_line import run_python
 from graphs import classifier, conv_node, dense_node, input_node, pool_node
 from on_driver import lines_of
 from pixel_budget import counts_of_model, counts_of_networks, exceeding
@@ -71,6 +70,7 @@ def test_two_threads_of_means(driver: Driver, tmp_path: Path, bits: str, size: i
 
 
 def check(driver: Driver, tmp_path: Path, node: Node, bits: str = "auto", size: int = SIZE) -> None:
+    """Compile the programs of a node, and require two threads."""
     rng = np.random.default_rng(0)
     mean = node.op == "global_average_pool"  # needs channels with one range: others fetch theirs after the loop
     body = (input_node(size), conv_node(rng, "c", ("image",), 3, 8, activation="sigmoid" if mean else "linear"), node)
@@ -285,8 +285,7 @@ def test_the_budget_is_kept() -> None:
     A single process measures a start with the first model, then the programs and a frame of the others.
     """
     models = [ROOT / "models" / name for name in BUDGET]
-    command = [sys.executable, ROOT / "scripts/vc4/arm/count", "--together", *models]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_python(ROOT / "scripts/vc4/arm/count", "--together", *models)
     assert done.returncode == 0, done.stderr
     assert first_result.counter() is not None, "it is there now"
     counted = json.loads(done.stdout)

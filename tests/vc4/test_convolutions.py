@@ -51,10 +51,7 @@ SAMPLE = {
         Case(3, 1, "depthwise", "texture", "relu(6)"),
         Case(3, 12, "dilated", "texture", "relu(6)"),
     ],
-    "texture-16": [
-        Case(1, 12, "residual", "texture-16", "hard_sigmoid"),
-        Case(3, 6, "plain", "texture-16", "relu(6)"),
-    ],
+    "texture-16": [Case(1, 12, "residual", "texture-16", "hard_sigmoid"), Case(3, 6, "plain", "texture-16", "relu(6)")],
     "texture-16, dilated": [Case(3, 6, "dilated", "texture-16", "relu(6)")],
 }
 

@@ -151,10 +151,7 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_holds(executor: Executor) 
             },
             "not done: texture with three coordinates",
         ),
-        (
-            {"fragment": "void main() { gl_FragColor = gl_FragCoord.zzzz; }"},
-            "not done: the depth of a fragment",
-        ),
+        ({"fragment": "void main() { gl_FragColor = gl_FragCoord.zzzz; }"}, "not done: the depth of a fragment"),
     ],
     ids=["lines", "cube map", "depth"],
 )

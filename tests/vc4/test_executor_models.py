@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import needs
 import pytest
+from command_line import run_python
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
@@ -114,6 +114,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], executor: Executor) -> 
 
 
 def run(executor: Executor, *command: str, **environment: str) -> str:
+    """Run Python on the virtual GPU, and return its output."""
     done = subprocess.run(
         [sys.executable, *command],
         env={**executor.environment(), **environment},
@@ -134,17 +135,12 @@ def test_the_self_check_passes(executor: Executor) -> None:
 def test_a_photograph_is_classified(executor: Executor) -> None:
     photograph = ROOT / "docs/images/pineapple007.jpg"
     result = run(executor, "-m", "glsl_infer", "classify", str(photograph), "--json")
-    here = subprocess.run(
-        [sys.executable, "-m", "glsl_infer", "classify", str(photograph), "--json"],
-        env={**os.environ, "LIBGL_ALWAYS_SOFTWARE": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    here = run_python("-m", "glsl_infer", "classify", photograph, "--json", check=True, LIBGL_ALWAYS_SOFTWARE="1")
     assert first_label(result) == first_label(here.stdout)
 
 
 def first_label(printed: str) -> str:
+    """Return the first label in the JSON of a command."""
     data = json.loads(printed)
     while not isinstance(data, str):
         data = (

@@ -203,10 +203,11 @@ def test_roots_of_sums_with_weights_of_16_bits(compiled: Compile, activation: st
     assert compiled(nodes, images=3, weights="texture", weight_bits="16", precision="8").has_two_threads()
 
 
-def test_one_slice_more_than_the_plan_allows_does_not_compile(compiled: Compile, limit: Limit) -> None:
+def test_two_slices_more_than_the_plan_allows_do_not_compile(compiled: Compile, limit: Limit) -> None:
+    """One more takes all registers, and the plan leaves it for other constants."""
     limit("weight_bytes.MOST_NOISE", 0.0)  # weights of 16 bits
-    limit("weights_plan.WINDOW_READS", WINDOW_READS + 1)
-    result = compiled(layer(8, 4 * (WINDOW_READS + 1), (3, 3)), weights="texture")
+    limit("weights_plan.WINDOW_READS", WINDOW_READS + 2)
+    result = compiled(layer(8, 4 * (WINDOW_READS + 2), (3, 3)), weights="texture")
     assert result.mode == "texture" and "too few registers" in result.failures["layer"], "the limit can be higher"
 
 
@@ -235,15 +236,11 @@ def test_slices_of_16_bits_that_meet_weights_of_16_bits(
     assert compiled(nodes, **FINE_FEED).has_two_threads(mode)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "slices", "name"), [((1, 1), 8, "READS_16_BITS"), ((3, 3), 6, "WINDOW_READS_16_BITS")]
-)
-def test_more_slices_of_16_bits_do_not_compile(
-    compiled: Compile, limit: Limit, kernel: Kernel, slices: int, name: str
-) -> None:
-    limit(f"weights_plan.{name}", slices)
+def test_more_slices_of_16_bits_do_not_compile(compiled: Compile, limit: Limit) -> None:
+    slices = WINDOW_READS_16_BITS + 2
+    limit("weights_plan.WINDOW_READS_16_BITS", slices)
     limit("weights_plan.READS_16_BITS", slices)
-    result = compiled(layer(8, 4 * slices, kernel, activation="linear"), **FINE_FEED)
+    result = compiled(layer(8, 4 * slices, (3, 3), activation="linear"), **FINE_FEED)
     assert result.mode == "texture" and "too few registers" in result.failures["layer"], "the limit can be higher"
 
 
@@ -362,6 +359,31 @@ def test_gates_of_all_slices(
     assert result.bundle.graph.by_name["layer"].op == "gated_convolution"
     assert result.has_two_threads()
     assert weight_bits == "16" or result.mode == weights
+
+
+@pytest.mark.sampled(6)
+@pairs_of(
+    ("channels, hidden", [(12, 1), (16, 8), (66, 17), (96, 24), (128, 32)]),
+    ("size", [2, 5, 6, 7, 16, 24, 64]),
+    ("feed", [8, 16]),
+    ("inner", ["relu", "silu", "sigmoid"]),
+    ("layout", ["atlas", "planar"]),
+)
+def test_squeeze_and_excite_blocks(
+    compiled: Compile, channels: int, hidden: int, size: int, feed: int, inner: str, layout: str
+) -> None:
+    rng = np.random.default_rng(3)
+    nodes = [
+        *layer(size, channels, (1, 1))[:2],
+        pool_node("mean", "feed"),
+        dense_node(rng, "layer", "mean", channels, hidden, activation=inner),
+        dense_node(rng, "layer-gates", "layer", hidden, channels, activation="sigmoid"),
+        Node("product", "binary", ("feed", "layer-gates"), {"operation": "multiply"}),
+        conv_node(rng, "end", ("product",), channels, 8),
+    ]
+    result = compiled(nodes, images=2, precision="8", precision_for={"feed": feed}, layout=layout)
+    assert result.bundle.graph.by_name["layer-gates"].op == "dense_of_sums"
+    assert result.has_two_threads()
 
 
 @pytest.mark.sampled(10)

@@ -32,6 +32,7 @@ WATCH = """(frames) => {
 
 @pytest.fixture(scope="module")
 def film_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a film of a photograph, in which the default model sees one label."""
     path = tmp_path_factory.mktemp("film") / "film.mjpeg"
     pictures = film.frames(PHOTOGRAPH)
     with glsl_infer.Classifier(DEFAULT_MODEL) as classifier:

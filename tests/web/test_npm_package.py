@@ -36,7 +36,7 @@ def test_package_contents(package: Path) -> None:
     sources = [path.relative_to(WEB / "src") for path in (WEB / "src").rglob("*.ts") if ".d." not in path.name]
     types = {f"dist/types/{path.with_suffix('.d.ts')}" for path in sources}
     assert {name for name in names if not name.startswith("dist/types/")} == {
-        *("package.json", "README.md", "LICENSE", "dist/glsl-infer.js", "dist/glsl-infer-tasks.js"),
+        *("package.json", "README.md", "LICENSE", "dist/glsl-infer.js", "dist/glsl-infer-tasks.js")
     }
     assert types == {name for name in names if name.startswith("dist/types/")}
     assert (package / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()

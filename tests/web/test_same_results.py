@@ -249,7 +249,7 @@ def test_wide_convolutions_with_weights_in_a_texture(
 
 
 def test_an_added_operator_runs_without_a_change(blank: Page, site: Site, tmp_path: Path) -> None:
-    project = new_operator.written(tmp_path)
+    project = new_operator.write_by_copy(tmp_path)
     site.files["/new_operator.glslnn"] = project.bundle.read_bytes()
     result = blank.evaluate(RUN_ADDED_OPERATOR, project.picture.ravel().tolist())
     assert "mirrored" in result["layers"]

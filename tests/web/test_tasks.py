@@ -242,6 +242,7 @@ def test_invalid_task_entries_are_named(blank: Page, served: Site, folder: Path)
 
 
 def choose_task(page: Page, name: str) -> None:
+    """Choose a task in the page's list."""
     page.evaluate(
         """(name) => {
             const task = document.getElementById("task");
@@ -368,11 +369,7 @@ def test_a_person_in_a_film(dist: Path, tmp_path: Path, task: str, text: str) ->
         "--use-fake-device-for-media-stream",
         f"--use-file-for-fake-video-capture={tmp_path}/film.mjpeg",
     )
-    with (
-        Site({"": page_folder}) as running,
-        Browser(flags) as filmed,
-        opened(filmed, running, height=800) as page,
-    ):
+    with Site({"": page_folder}) as running, Browser(flags) as filmed, opened(filmed, running, height=800) as page:
         choose_task(page, task)
         about = "document.getElementById('about').textContent"
         page.wait_for(f"{about} && !{about}.startsWith('grocery') && !document.getElementById('camera').disabled")

@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from training.aibench import adam
 from training.aibench.patches import blurred, dull, enlarged, in_bytes, pack, unpack
 
 EDGE = 8
@@ -42,6 +42,9 @@ STEPS = 50
 
 ROOM = 1.5
 """Width of a channel's range relative to its values, as in docs/engineering/design.md."""
+
+DPED_NORMS = range(2, 50, 6)
+"""Indices of DPED's convolutions with a batch norm, whose mean and variance are 4 and 5 arrays later."""
 
 Params = list[Any]
 
@@ -149,80 +152,65 @@ def learn(
     import jax
     import jax.numpy as jnp
 
-    begin, network, task, count, highest = TASKS[name]
+    begin, network, degrade, count, rate = TASKS[name]
     start = begin(np.random.default_rng(2018))
     if before is not None:
         with np.load(before) as saved:
-            start = [saved[f"arr_{at}"].astype(np.float32) for at in range(len(start))]
-        highest /= 3.0
-    params = [jnp.asarray(array) for array in start]
+            start = [saved[f"arr_{index}"].astype(np.float32) for index in range(len(start))]
+        rate /= 3.0
     sharp = jnp.asarray(patches["train"])
-    norms = [at for at in range(2, 50, 6)] if name == "dped" else []
-    fixed = {at + norm_index for at in norms for norm_index in (4, 5)}
+    norms = DPED_NORMS if name == "dped" else ()
+    statistics = {index + offset for index in norms for offset in (4, 5)}
+    initial = [jnp.asarray(array) for array in start]
+    settings = adam.Settings(rate, clip=0.5, steps=STEPS, fixed=statistics)
+    params, steps = adam.fit(_loss(name, sharp, count), initial, seconds, settings, name)
+    if norms:
+        _measure_norms(params, sharp, network, degrade)
+    validation = jnp.asarray(patches["val"]).astype(jnp.float32) / 255.0
+    inputs, target = degrade(validation, jax.random.key(7))
+    outputs = in_bytes(network(params, inputs, True)[0])
+    if before is not None:
+        old_outputs = in_bytes(network(initial, inputs, True)[0])
+        print(f"{name}: {psnr(old_outputs, target):.2f} dB as it was", flush=True)
+    scores = {"steps": steps, "before": psnr(inputs, target), "after": psnr(outputs, target)}
+    print(f"{name}: {steps} steps, PSNR {scores['before']:.2f} -> {scores['after']:.2f} dB", flush=True)
+    return params, scores
+
+
+def _loss(name: str, sharp: Any, count: int) -> Callable[[Params, Any], Any]:
+    """Return the loss of random mirrored and transposed patches, as a function of the arrays and a random key."""
+    import jax
+    import jax.numpy as jnp
+
+    _, network, degrade, _, _ = TASKS[name]
 
     def loss(params: Params, key: Any) -> Any:
         keys = jax.random.split(key, 4)
-        chosen = sharp[jax.random.randint(keys[0], (count,), 0, len(sharp))]
-        turned = jnp.where(jax.random.bernoulli(keys[1], 0.5, (count, 1, 1, 1)), chosen[:, :, ::-1], chosen)
-        turned = jnp.where(jax.random.bernoulli(keys[2], 0.5, (count, 1, 1, 1)), turned.transpose(0, 2, 1, 3), turned)
-        inputs, target = task(turned.astype(jnp.float32) / 255.0, keys[3])
+        patches = sharp[jax.random.randint(keys[0], (count,), 0, len(sharp))]
+        patches = jnp.where(jax.random.bernoulli(keys[1], 0.5, (count, 1, 1, 1)), patches[:, :, ::-1], patches)
+        transposed = patches.transpose(0, 2, 1, 3)
+        patches = jnp.where(jax.random.bernoulli(keys[2], 0.5, (count, 1, 1, 1)), transposed, patches)
+        inputs, target = degrade(patches.astype(jnp.float32) / 255.0, keys[3])
         error = network(params, inputs, None)[0] - target
         inner = error[:, EDGE:-EDGE, EDGE:-EDGE]
         robust = jnp.sqrt(inner**2 + 1e-6).mean() if name == "dped" else 30.0 * (inner**2).mean()
         return robust + 0.1 * (error**2).mean()
 
-    def step(state: Any, key: Any, rate: Any) -> Any:
-        params, first, second, average, at = state
-        value, slopes = jax.value_and_grad(loss)(params, key)
-        norm = jnp.sqrt(sum((slope**2).sum() for slope in slopes))
-        slopes = [slope * jnp.minimum(1.0, 0.5 / (norm + 1e-12)) for slope in slopes]
-        at = at + 1
-        first = [0.9 * old + 0.1 * slope for old, slope in zip(first, slopes)]
-        second = [0.99 * old + 0.01 * slope**2 for old, slope in zip(second, slopes)]
-        fix1, fix2 = 1.0 - 0.9**at, 1.0 - 0.99**at
-        params = [
-            old if index in fixed else old - rate * (array / fix1) / (jnp.sqrt(two / fix2) + 1e-8)
-            for index, (old, array, two) in enumerate(zip(params, first, second))
-        ]
-        average = [0.998 * old + 0.002 * new for old, new in zip(average, params)]
-        return (params, first, second, average, at), value
+    return loss
 
-    @jax.jit
-    def steps(state: Any, keys: Any, rate: Any) -> Any:
-        return jax.lax.scan(lambda carried, key: step(carried, key, rate), state, keys)
 
-    zeros = [jnp.zeros_like(array) for array in params]
-    state: Any = (params, zeros, zeros, params, jnp.float32(0.0))
-    key = jax.random.key(2018)
-    begun, steps_done = time.perf_counter(), 0
-    while (progress := (time.perf_counter() - begun) / seconds) < 1.0:
-        key, now = jax.random.split(key)
-        rate = highest * min(1.0, (steps_done + 1) / 300) * 0.5 * (1.0 + np.cos(np.pi * progress))
-        state, values = steps(state, jax.random.split(now, STEPS), rate)
-        value = float(values.mean())
-        if not np.isfinite(value):
-            raise SystemExit(f"{name}: the loss is {value} after {steps_done} steps")
-        if steps_done % (20 * STEPS) == 0:
-            print(f"{name} {progress:4.0%} {steps_done} steps, loss {value:.5f}", flush=True)
-        steps_done += STEPS
-    params = list(state[3])
-    if norms:  # mean and variance of many batches, with the final weights
-        pictures = [
-            task(sharp[at : at + 96].astype(jnp.float32) / 255.0, jax.random.key(at))[0] for at in range(0, 768, 96)
-        ]
-        inputs = [network(params, picture, None)[1] for picture in pictures if len(picture)]
-        means = [sum(array) / len(array) for array in zip(*inputs)]
-        for norm_index, at in enumerate(norms):
-            params[at + 4], params[at + 5] = means[2 * norm_index], means[2 * norm_index + 1]
-    validation = jnp.asarray(patches["val"]).astype(jnp.float32) / 255.0
-    inputs, target = task(validation, jax.random.key(7))
-    outputs = in_bytes(network(params, inputs, True)[0])
-    if before is not None:
-        old = in_bytes(network([jnp.asarray(array) for array in start], inputs, True)[0])
-        print(f"{name}: {psnr(old, target):.2f} dB as it was", flush=True)
-    scores = {"steps": steps_done, "before": psnr(inputs, target), "after": psnr(outputs, target)}
-    print(f"{name}: {steps_done} steps, PSNR {scores['before']:.2f} -> {scores['after']:.2f} dB", flush=True)
-    return params, scores
+def _measure_norms(params: Params, sharp: Any, network: Callable[..., Any], degrade: Callable[..., Any]) -> None:
+    """Put the mean and variance of many batches, computed with the final weights, into DPED's batch norms."""
+    import jax
+    import jax.numpy as jnp
+
+    batches = [
+        degrade(sharp[at : at + 96].astype(jnp.float32) / 255.0, jax.random.key(at))[0] for at in range(0, 768, 96)
+    ]
+    statistics = [network(params, batch, None)[1] for batch in batches if len(batch)]
+    averages = [sum(arrays) / len(arrays) for arrays in zip(*statistics)]
+    for norm, index in enumerate(DPED_NORMS):
+        params[index + 4], params[index + 5] = averages[2 * norm], averages[2 * norm + 1]
 
 
 def psnr(output: Any, target: Any) -> float:

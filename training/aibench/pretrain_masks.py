@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from training.aibench import adam
 from training.aibench.pasted import CLASSES, composed, pack
 
 COUNT, STEPS, HIGHEST = 64, 25, 1.5e-3
@@ -31,7 +31,7 @@ COUNT, STEPS, HIGHEST = 64, 25, 1.5e-3
 WIDTHS = (16, 32, 64, 96, 128)
 """Channels by the number of halvings, as in training.aibench.masks."""
 
-JUDGED = 12
+VALIDATION_BATCHES = 12
 """Number of batches of held-out images."""
 
 
@@ -68,10 +68,8 @@ def network(arrays: list[Any], x: Any) -> Any:
     def conv(x: Any, strides: int = 1) -> Any:
         index = next(at)
         kernel, bias = arrays[index], arrays[index + 1]
-        pad = "SAME"
-        return (
-            lax.conv_general_dilated(x, kernel, (strides,) * 2, pad, dimension_numbers=("NHWC", "HWIO", "NHWC")) + bias
-        )
+        layout = ("NHWC", "HWIO", "NHWC")
+        return lax.conv_general_dilated(x, kernel, (strides,) * 2, "SAME", dimension_numbers=layout) + bias
 
     def larger(x: Any) -> Any:
         count, height, width, channels = x.shape
@@ -93,66 +91,35 @@ def learn(data: dict[str, NDArray[np.uint8]], seconds: float) -> tuple[list[Any]
     import jax
     import jax.numpy as jnp
 
-    arrays_by_name = {name: jnp.asarray(array) for name, array in data.items()}
-    arrays = [jnp.asarray(array) for array in start(np.random.default_rng(2018))]
+    data_on_gpu = {name: jnp.asarray(array) for name, array in data.items()}
 
     def batch(split: str, key: Any) -> tuple[Any, Any]:
-        parts = [arrays_by_name[f"{split}_{name}"] for name in ("cuts", "materials", "behind")]
+        cuts, materials, backgrounds = (data_on_gpu[f"{split}_{name}"] for name in ("cuts", "materials", "behind"))
         return composed(
-            parts[0].astype(jnp.float32), parts[1].astype(jnp.int32), parts[2].astype(jnp.float32), key, COUNT
+            cuts.astype(jnp.float32), materials.astype(jnp.int32), backgrounds.astype(jnp.float32), key, COUNT
         )
 
     def loss(arrays: list[Any], key: Any) -> Any:
         images, truth = batch("train", key)
-        chances = jax.nn.log_softmax(network(arrays, images))
-        return -jnp.take_along_axis(chances, truth[..., None], axis=-1).mean()
+        log_probabilities = jax.nn.log_softmax(network(arrays, images))
+        return -jnp.take_along_axis(log_probabilities, truth[..., None], axis=-1).mean()
 
-    def step(state: Any, key: Any, rate: Any) -> Any:
-        arrays, first, second, average, at = state
-        value, slopes = jax.value_and_grad(loss)(arrays, key)
-        norm = jnp.sqrt(sum((slope**2).sum() for slope in slopes))
-        slopes = [slope * jnp.minimum(1.0, 1.0 / (norm + 1e-12)) for slope in slopes]
-        at = at + 1
-        first = [0.9 * old + 0.1 * slope for old, slope in zip(first, slopes)]
-        second = [0.99 * old + 0.01 * slope**2 for old, slope in zip(second, slopes)]
-        fix1, fix2 = 1.0 - 0.9**at, 1.0 - 0.99**at
-        arrays = [
-            old * (1.0 - 1e-2 * rate) - rate * (mean / fix1) / (jnp.sqrt(square / fix2) + 1e-8)
-            for old, mean, square in zip(arrays, first, second)
-        ]
-        average = [0.998 * old + 0.002 * new for old, new in zip(average, arrays)]
-        return (arrays, first, second, average, at), value
-
-    @jax.jit
-    def steps(state: Any, keys: Any, rate: Any) -> Any:
-        return jax.lax.scan(lambda carried, key: step(carried, key, rate), state, keys)
-
-    zeros = [jnp.zeros_like(array) for array in arrays]
-    state: Any = (arrays, zeros, zeros, arrays, jnp.float32(0.0))
-    key = jax.random.key(2018)
-    begun, steps_done = time.perf_counter(), 0
-    while (progress := (time.perf_counter() - begun) / seconds) < 1.0:
-        key, now = jax.random.split(key)
-        rate = HIGHEST * min(1.0, (steps_done + 1) / 300) * 0.5 * (1.0 + np.cos(np.pi * progress))
-        state, values = steps(state, jax.random.split(now, STEPS), rate)
-        if not np.isfinite(value := float(values.mean())):
-            raise SystemExit(f"the loss is {value} after {steps_done} steps")
-        if steps_done % (20 * STEPS) == 0:
-            print(f"{progress:4.0%} {steps_done} steps, loss {value:.4f}", flush=True)
-        steps_done += STEPS
-    learnt = [np.asarray(array, np.float16) for array in state[3]]
-    counts = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
+    initial = [jnp.asarray(array) for array in start(np.random.default_rng(2018))]
+    settings = adam.Settings(HIGHEST, clip=1.0, steps=STEPS, decay=1e-2)
+    averaged, steps = adam.fit(loss, initial, seconds, settings, "masks")
+    learnt = [np.asarray(array, np.float16) for array in averaged]
     rounded = [jnp.asarray(array, jnp.float32) for array in learnt]
 
     @jax.jit
-    def judged(key: Any) -> tuple[Any, Any]:
+    def validated(key: Any) -> tuple[Any, Any]:
         images, truth = batch("val", key)
         return network(rounded, images).argmax(axis=-1), truth
 
-    for index in range(JUDGED):
-        predicted, truth = judged(jax.random.key(1000 + index))
+    counts = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
+    for index in range(VALIDATION_BATCHES):
+        predicted, truth = validated(jax.random.key(1000 + index))
         np.add.at(counts, (np.asarray(truth).ravel(), np.asarray(predicted).ravel()), 1)
-    scores = {"steps": steps_done, "pictures": JUDGED * COUNT, **united(counts)}
+    scores = {"steps": steps, "pictures": VALIDATION_BATCHES * COUNT, **united(counts)}
     print(json.dumps(scores), flush=True)
     return learnt, scores
 

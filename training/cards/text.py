@@ -77,12 +77,12 @@ def _agreement(evaluations: dict[str, Evaluation]) -> Iterator[str]:
         return
     yield "| split | compared | same first label | lost | gained | net loss | logits' mean / largest difference |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
-    for split, pair, numbers in rows:
+    for split, pair, agreement in rows:
         names = " with ".join(NAMES[name] for name in pair.split(" to "))
         yield (
-            f"| {split} | {names} | {_percent(numbers['agreement'])} | {numbers['lost']} | {numbers['gained']} "
-            f"| {numbers['net_loss_points']:.2f} points, {numbers['net_loss_pictures']} images "
-            f"| {numbers['mean_logit_error']:.3f} / {numbers['largest_logit_error']:.2f} |"
+            f"| {split} | {names} | {_percent(agreement['agreement'])} | {agreement['lost']} | {agreement['gained']} "
+            f"| {agreement['net_loss_points']:.2f} points, {agreement['net_loss_pictures']} images "
+            f"| {agreement['mean_logit_error']:.3f} / {agreement['largest_logit_error']:.2f} |"
         )
 
 

@@ -308,6 +308,6 @@ function checkDrawnTexels(passes: readonly Pass[]): void {
   atMost("texels drawn in a frame", sum(passes, ({ quads }) => areaOf(quads)), MAX_DRAWN_TEXELS);
 }
 
-function atMost(what: string, count: number, cap: number): void {
-  if (count > cap) refuse(`${count} ${what}; a model has at most ${cap}`);
+function atMost(items: string, count: number, cap: number): void {
+  if (count > cap) refuse(`${count} ${items}; a model has at most ${cap}`);
 }

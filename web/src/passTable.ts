@@ -39,9 +39,9 @@ export function readPasses({ layers, programs, textures, floats, passes }: Manif
     return Math.abs(number) <= most ? number : fail("a number that is not finite, or too large");
   }
 
-  function flag(what: string): boolean {
+  function flag(name: string): boolean {
     const byte = u8(take(1));
-    if (byte > 1) fail(`${what} ${byte}; 0 and 1 are possible`);
+    if (byte > 1) fail(`${name} ${byte}; 0 and 1 are possible`);
     return byte === 1;
   }
 

@@ -230,7 +230,7 @@ function mixed(type: number, left: Value, right: Value, share: Value): Value {
  * @throws BundleError it is not in the format's GLSL subset; with the member and the line.
  */
 export function parse(member: string, text: string): Shader {
-  const made: Shader = { kinds: new Map(), sizes: new Map(), divisors: new Set(), needsInside: false, read: 0, written: 0 };
+  const shader: Shader = { kinds: new Map(), sizes: new Map(), divisors: new Set(), needsInside: false, read: 0, written: 0 };
   const code: string[] = [];
   const lines: number[] = [];
   const definitions: (Macro | string)[] = [];
@@ -271,13 +271,13 @@ export function parse(member: string, text: string): Shader {
   let turning = 0;
   let breaks: Scopes[] = [];
 
-  function refuseLine(line: number, what: string): never {
-    return refuse(`shader '${member}' line ${line}: ${what}; export the model again`);
+  function refuseLine(line: number, problem: string): never {
+    return refuse(`shader '${member}' line ${line}: ${problem}; export the model again`);
   }
 
   /** Refuse the current token. */
-  function fail(what: string): never {
-    return refuseLine(lines[Math.min(place ?? at, lines.length - 1)] ?? 1, what);
+  function fail(problem: string): never {
+    return refuseLine(lines[Math.min(place ?? at, lines.length - 1)] ?? 1, problem);
   }
 
   // Lines: `#if`, `#else` and `#endif` remain for conditions that depend on the device; `#0`, `#1` ... are definitions
@@ -288,24 +288,24 @@ export function parse(member: string, text: string): Shader {
   }
 
   function tokensOf(line: string): string[] {
-    const found: string[] = [];
+    const matches: string[] = [];
     for (let at = 0; at < line.length; at = TOKEN.lastIndex) {
       TOKEN.lastIndex = at;
       const token = TOKEN.exec(line)?.[0];
       if (!token || token.length > GLSL_MOST_NAME) refuseLine(number, `'${line.slice(at, at + 12)}' is no GLSL of this format`);
-      if (token[0] !== " ") found.push(token);
+      if (token[0] !== " ") matches.push(token);
     }
-    return found;
+    return matches;
   }
 
   function directiveOf(line: string): void {
     const word = line.split(" ", 1)[0]!;
-    const rest = line.slice(word.length + 1);
+    const argument = line.slice(word.length + 1);
     const inverse = (state: Decision, yes: boolean): Decision => (state === undefined ? state : state !== yes);
     let isLive = !decided.includes(false);
     let state: Decision;
     if (word === "ifdef" || word === "ifndef" || word === "if") {
-      const condition = word === "if" ? rest : `${word === "ifdef" ? "" : "!"}defined(${rest})`;
+      const condition = word === "if" ? argument : `${word === "ifdef" ? "" : "!"}defined(${argument})`;
       const terms = [...condition.matchAll(/(!?)defined\((\w+)\)/g)];
       if (
         !/^!?defined\(\w+\)(?: && !?defined\(\w+\))*$/.test(condition) ||
@@ -317,14 +317,14 @@ export function parse(member: string, text: string): Shader {
       const states = terms.map(([, sign, name]) => inverse(defined.has(name!) ? defined.get(name!) : false, sign === "!"));
       state = states.includes(false) ? false : states.includes(undefined) ? undefined : true;
       decided.push(state);
-    } else if ((word === "else" || word === "endif") && !rest) {
+    } else if ((word === "else" || word === "endif") && !argument) {
       if (!decided.length) refuseLine(number, `#${word} without a condition`);
       state = decided.pop();
       isLive = !decided.includes(false);
       if (word === "else") decided.push(inverse(state, true));
     } else {
       if (word !== "define" && word !== "undef") refuseLine(number, `#${word.slice(0, 12)} is not used in this format`);
-      if (isLive) define(word, rest);
+      if (isLive) define(word, argument);
       return;
     }
     if (!isLive || state !== undefined) return;
@@ -333,12 +333,12 @@ export function parse(member: string, text: string): Shader {
     add(word[0] === "i" ? "#if" : `#${word}`);
   }
 
-  function define(word: string, rest: string): void {
+  function define(word: string, argument: string): void {
     const certain = !decided.includes(undefined);
-    const definition = /^(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?$/.exec(rest);
+    const definition = /^(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?$/.exec(argument);
     const [, name = "", list, text = ""] = definition ?? [];
     const [begins, ends] = GLSL_STATEMENTS;
-    const line = word === "define" ? GLSL_LINES.indexOf(rest) : -1;
+    const line = word === "define" ? GLSL_LINES.indexOf(argument) : -1;
     const isPlain = GLSL_MACRO_PATTERN.test(name) && name !== begins && name !== ends;
     if (!definition || !(isPlain || (line >= 0 && (nextLine || name !== ends)))) refuseLine(number, "a macro that is not of this format");
     nextLine = name === begins ? "#define " + GLSL_LINES[line + 1] : "";
@@ -374,8 +374,8 @@ export function parse(member: string, text: string): Shader {
     return matches;
   }
 
-  function expect(...wanted: string[]): void {
-    for (const token of wanted) if (!take(token)) fail(`'${token}' is expected, not '${peek()}'`);
+  function expect(...expected: string[]): void {
+    for (const token of expected) if (!take(token)) fail(`'${token}' is expected, not '${peek()}'`);
   }
 
   function newName(): string {
@@ -479,8 +479,8 @@ export function parse(member: string, text: string): Shader {
     const far = word === "uniform" ? GLSL_MOST_UNIFORM : GLSL_MOST_VARYING;
     declare(name, type === SAMPLER ? kind : word, type, [type, -far, far, 0, 1, word === "uniform" ? name : undefined], size);
     if (word !== "uniform") return;
-    made.kinds.set(name, kind);
-    made.sizes.set(name, type === SAMPLER ? 0 : type * (size || 1));
+    shader.kinds.set(name, kind);
+    shader.sizes.set(name, type === SAMPLER ? 0 : type * (size || 1));
   }
 
   /** Read a function after its type, with unknown arguments; return whether it is main. */
@@ -571,9 +571,9 @@ export function parse(member: string, text: string): Shader {
   }
 
   function run(called: Called, args: readonly Value[], globals: Map<string, Variable>): readonly [Value | undefined, Map<string, Variable>, number, number, boolean] {
-    const { at: start, macros: known, functions: earlier } = called;
+    const { at: start, macros: macrosBefore, functions: earlier } = called;
     const outer = [tokens, at, macros, functions, place, alone, isCoordinate, returns, returned, conditional, turning, breaks, branches, operators, written, executed] as const;
-    [tokens, at, macros, functions, place, alone, isCoordinate] = [code, start, known, earlier, undefined, true, false];
+    [tokens, at, macros, functions, place, alone, isCoordinate] = [code, start, macrosBefore, earlier, undefined, true, false];
     conditional = turning = written = executed = 0;
     breaks = [];
     branches = [];
@@ -767,7 +767,7 @@ export function parse(member: string, text: string): Shader {
       at = bound + 2;
       count = expression()[2];
       at = after;
-      made.needsInside ||= count < most;
+      shader.needsInside ||= count < most;
     }
     cost(1);
     const counter: Variable = { kind: "turn", type: INT, value: [INT, 0, Math.max(most - 1, 0), 0, 1], size: 0 };
@@ -823,20 +823,20 @@ export function parse(member: string, text: string): Shader {
   }
 
   /** Return the value of an operation; refuse operations that can crash compilers. */
-  function combine(sign: string, left: Value, given: Value): Value {
+  function combine(sign: string, left: Value, operand: Value): Value {
     operators += 1;
     cost(1);
     if (operators > GLSL_MOST_OPERATORS) fail(`a statement has more than ${GLSL_MOST_OPERATORS} operations`);
     const own = LEVELS.get(sign)!;
     if (own < 5) {
-      if (left[0] !== given[0] || (own < 3 && left[0] !== BOOL)) fail("values of two types");
+      if (left[0] !== operand[0] || (own < 3 && left[0] !== BOOL)) fail("values of two types");
       return [BOOL, 0, 1, 0, 1];
     }
-    const type = given[0] === FLOAT ? left[0] : given[0];
-    if (type > 4 || ![type, FLOAT].includes(left[0]) || (type === INT) !== (left[0] === INT && given[0] === INT)) {
+    const type = operand[0] === FLOAT ? left[0] : operand[0];
+    if (type > 4 || ![type, FLOAT].includes(left[0]) || (type === INT) !== (left[0] === INT && operand[0] === INT)) {
       fail("values of two types");
     }
-    const right = sign === "-" ? negative(given) : given;
+    const right = sign === "-" ? negative(operand) : operand;
     const marks = joined(left[3], right[3]);
     if (type === INT) {
       if (sign === "/") fail("a division of integers");
@@ -851,7 +851,7 @@ export function parse(member: string, text: string): Shader {
     if (sign !== "/") return constant((sign === "*" ? product : sum)(type, left, right, marks));
     if (canBeZero(right) && right[3] & CONST) fail("a division by a constant that can be 0");
     if (!right[5]) return constant(quotient(type, left, right, marks));
-    made.divisors.add(right[5]);
+    shader.divisors.add(right[5]);
     return constant(product(type, left, [type, -GLSL_MOST_UNIFORM, GLSL_MOST_UNIFORM, 0, 1], marks));
   }
 
@@ -1071,10 +1071,10 @@ export function parse(member: string, text: string): Shader {
   }
 
   if (!text.endsWith("\n")) refuseLine(text.split("\n").length, "it does not end with a line feed");
-  for (const whole of text.slice(0, -1).split("\n")) {
+  for (const fullLine of text.slice(0, -1).split("\n")) {
     number += 1;
-    if (/[^ -~]|\\|\/\*/.test(whole)) refuseLine(number, "a character that is not allowed, or /*");
-    const line = whole.split("//", 1)[0]!.replace(/ +$/, "");
+    if (/[^ -~]|\\|\/\*/.test(fullLine)) refuseLine(number, "a character that is not allowed, or /*");
+    const line = fullLine.split("//", 1)[0]!.replace(/ +$/, "");
     if (nextLine && line !== nextLine) refuseLine(number, `'${nextLine}' is expected`);
     if (line[0] === "#") {
       directiveOf(line.slice(1));
@@ -1097,9 +1097,9 @@ export function parse(member: string, text: string): Shader {
     else declaration(word, false);
   }
   if (!isOver) fail("the shader has no main");
-  made.read = code.length + used;
-  made.written = written;
-  return made;
+  shader.read = code.length + used;
+  shader.written = written;
+  return shader;
 }
 
 const NUMBERS = [...TYPES.keys()].slice(1, 5);

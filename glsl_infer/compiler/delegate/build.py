@@ -108,8 +108,45 @@ def _in_parts(
     calibration: Sequence[Inputs],
     progress: ProgressCallback,
 ) -> Built:
+    """Compile the parts in order, and assemble their bundle; for the arguments see ``from_optimized``."""
     graph = anchored(graph)
-    on_cpu = {name for part in parts if part.on_cpu for name in part.nodes}
+    _require_gpu_part(graph, parts, options)
+    cpu_nodes = {name for part in parts if part.on_cpu for name in part.nodes}
+    uploaded = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
+    images = crossing.values_of(graph, uploaded, calibration)
+    stored_ranges: dict[str, Range] = {}
+    bundles: list[Bundle | CpuPart] = []
+    gpu_parts: list[BuiltPart] = []
+    for index, part in enumerate(parts):
+        if part.on_cpu:
+            nodes = tuple(move_to_cpu(graph.by_name[name]) for name in part.nodes)
+            bundles.append(CpuPart(reads(graph, part), makes(graph, part), nodes))
+            continue
+
+        def report(step: str, index: int = index) -> None:
+            progress(f"part {index + 1} of {len(parts)}: {step}")
+
+        part_graph = gpu_graph(graph, part, stored_ranges, calibrated=bool(calibration))
+        input_names = [node.name for node in part_graph.inputs]
+        part_images = [{name: image[name] for name in input_names} for image in images]
+        final_values = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, cpu_nodes)]
+        optimized = optimize.optimize(part_graph)  # again, because the ends of a part can be host steps
+        bundle, program, prepared = gpu.from_optimized(
+            optimized, (), options=options, calibration=part_images, progress=report, numbers=final_values
+        )
+        gpu_parts.append(BuiltPart(bundle, program, prepared, part_images))
+        bundles.append(bundle)
+        stored_ranges.update(_stored_ranges(bundle))
+    return Built(parts_to_bundle(graph, labels, bundles), tuple(gpu_parts), graph, parts)
+
+
+def _require_gpu_part(graph: Graph, parts: Sequence[Part], options: Options) -> None:
+    """Refuse a network that the CPU computes alone, and limits of a search that need the entire network on the GPU.
+
+    Raises:
+        ModelError: the GPU would compute nothing.
+        InputError: the options have a tolerance or a budget.
+    """
     if all(part.on_cpu for part in parts):
         layers = described(graph, set(graph.by_name) - {node.name for node in graph.inputs})
         raise ModelError(
@@ -122,37 +159,6 @@ def _in_parts(
             f"--tolerance and --budget need a model that runs entirely on the GPU, but the CPU computes a part of "
             f"'{graph.name}'; use --precision-for LAYER=16"
         )
-    uploaded = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
-    images = crossing.values_of(graph, uploaded, calibration)
-    stored_ranges: dict[str, Range] = {}
-    bundles: list[Bundle | CpuPart] = []
-    built: list[BuiltPart] = []
-    for index, part in enumerate(parts):
-        if part.on_cpu:
-            bundles.append(
-                CpuPart(
-                    reads(graph, part),
-                    makes(graph, part),
-                    tuple(move_to_cpu(graph.by_name[name]) for name in part.nodes),
-                )
-            )
-            continue
-
-        def report(step: str, index: int = index) -> None:
-            progress(f"part {index + 1} of {len(parts)}: {step}")
-
-        part_graph = gpu_graph(graph, part, stored_ranges, calibrated=bool(calibration))
-        names = [node.name for node in part_graph.inputs]
-        part_images = [{name: image[name] for name in names} for image in images]
-        final_values = [name for name in makes(graph, part) if not _comes_back(graph, name, part.nodes, on_cpu)]
-        optimized = optimize.optimize(part_graph)  # again, because the ends of a part can be host steps
-        bundle, program, prepared = gpu.from_optimized(
-            optimized, (), options=options, calibration=part_images, progress=report, numbers=final_values
-        )
-        built.append(BuiltPart(bundle, program, prepared, part_images))
-        bundles.append(bundle)
-        stored_ranges.update(_stored_ranges(bundle))
-    return Built(parts_to_bundle(graph, labels, bundles), tuple(built), graph, parts)
 
 
 def _comes_back(graph: Graph, name: str, part: Collection[str], on_cpu: Collection[str]) -> bool:

@@ -27,7 +27,7 @@ def values_of(graph: Graph, names: Collection[str], images: Sequence[Inputs]) ->
     for image in images:
         values = {name: value for name, value in reference.by_name(graph, image).items() if name in names}
         if set(names) - input_names:
-            for name, value in reference.all_values(graph, image, mode="float", wanted=names):
+            for name, value in reference.all_values(graph, image, mode="float", names=names):
                 if name in names and name not in input_names:
                     values[name] = value
         collected.append(values)

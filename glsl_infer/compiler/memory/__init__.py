@@ -90,6 +90,7 @@ def _choices(sizes: Size | Sequence[Size]) -> Choices:
 def _plan(
     choices: Sequence[Choices], lifetimes: Sequence[Lifetime], method: str, most_larger: int, *, unit: int
 ) -> Plan:
+    """Check the arguments, and plan with one of ``PLANNERS``; ``unit`` is the number of bytes for one of a size."""
     if method not in PLANNERS:
         raise InputError(f"memory method '{method}'; choose one of {', '.join(METHODS)}")
     if len(choices) != len(lifetimes):

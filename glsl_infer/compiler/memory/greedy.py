@@ -42,6 +42,7 @@ def by_size(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
 
 
 def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> PlannedObjects:
+    """Give each tensor in turn the free object with the least rank, or a new object if none may grow to its size."""
     members: list[list[Tensor]] = []
     sizes: list[Size] = []
     steps: list[list[Lifetime]] = []  # lifetimes of each object's tensors, in order; they never overlap

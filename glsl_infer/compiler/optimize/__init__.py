@@ -236,6 +236,7 @@ def leave_out_idle_taps(graph: Graph) -> Graph:
     """
 
     def reduced(node: Node) -> Node:
+        """Return a convolution without the rows and columns of taps that are always in the padding."""
         if not ops.get(node.op).convolves:
             return node
         sizes, outputs = graph.shapes[node.inputs[0]], graph.shapes[node.name]

@@ -38,7 +38,7 @@ class Part:
     """A node with a part of a vector, and the indices of its values in the vector, (length,)."""
 
     name: str
-    numbers: NDArray[np.int64]
+    indices: NDArray[np.int64]
 
 
 def long_vectors(graph: Graph) -> Graph:
@@ -59,21 +59,21 @@ def _nodes(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> I
     """Yield the replacement of a node, and add its parts to ``parts_of`` if its output is in parts."""
     shape = graph.shapes[node.name]
     inputs = [parts_of.get(name) for name in node.inputs]
-    does = ops.get(node.op).on_parts
-    if does == "rows" and len(graph.shapes[node.inputs[0]]) == 3 and _only_in_parts(graph, node):
+    behaviour = ops.get(node.op).on_parts
+    if behaviour == "rows" and len(graph.shapes[node.inputs[0]]) == 3 and _only_in_parts(graph, node):
         yield from _flattened(graph, node, parts_of)
-    elif does == "rows" and _is_odd(graph.shapes[node.inputs[0]]) and shape[0] <= LONGEST:
+    elif behaviour == "rows" and _is_odd(graph.shapes[node.inputs[0]]) and shape[0] <= LONGEST:
         yield from _in_order(graph, node)
-    elif does == "join" and (any(inputs) or shape[0] > LONGEST) and _only_in_parts(graph, node):
+    elif behaviour == "join" and (any(inputs) or shape[0] > LONGEST) and _only_in_parts(graph, node):
         parts_of[node.name] = _concatenated(graph, node, parts_of)
-    elif does == "products" and (inputs[0] or shape[0] > MOST_OUTPUTS):
+    elif behaviour == "products" and (inputs[0] or shape[0] > MOST_OUTPUTS):
         yield from _dense(graph, node, parts_of)
-    elif does == "map" and any(inputs):
+    elif behaviour == "map" and any(inputs):
         yield replace(
             node,
             inputs=tuple(part.name for name in node.inputs for part in _parts_in_order(graph, name, node, parts_of)),
         )
-    elif does == "each" and any(inputs):
+    elif behaviour == "each" and any(inputs):
         yield from _each_part(graph, node, parts_of)
     elif any(inputs):
         names = [name for name, parts in zip(node.inputs, inputs) if parts]
@@ -90,18 +90,19 @@ def _only_in_parts(graph: Graph, node: Node) -> bool:
         return False
     readers = [(reader, ops.get(reader.op).on_parts) for reader in graph.consumers[node.name]]
     return bool(readers) and all(
-        does == "products"
-        or (does == "join" and _only_in_parts(graph, reader))
-        or (does == "each" and len(reader.inputs) == 1 and _only_in_parts(graph, reader))
-        for reader, does in readers
+        behaviour == "products"
+        or (behaviour == "join" and _only_in_parts(graph, reader))
+        or (behaviour == "each" and len(reader.inputs) == 1 and _only_in_parts(graph, reader))
+        for reader, behaviour in readers
     )
 
 
 def _flattened(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
+    """Yield a flattened map in rows of pixels, in as many parts as it takes, and add these to ``parts_of``."""
     height, width, channels = graph.shapes[node.inputs[0]]
-    numbers = np.arange(height * width * channels).reshape(height, width, channels)
+    indices = np.arange(height * width * channels).reshape(height, width, channels)
     missing = np.full((height, width, channels % 2), MISSING)
-    pairs = np.concatenate([numbers, missing], axis=2).reshape(height, width, -1, 2)
+    pairs = np.concatenate([indices, missing], axis=2).reshape(height, width, -1, 2)
     rows = pairs.transpose(2, 0, 1, 3).reshape(-1, 2 * width)
     part_count = -(-rows.size // LONGEST)
     rows_per_part = min(-(-len(rows) // part_count), LONGEST // (2 * width))
@@ -124,9 +125,9 @@ def _in_order(graph: Graph, node: Node) -> Iterator[Node]:
     rows: dict[str, tuple[Part, ...]] = {}
     yield from _flattened(graph, replace(node, name=f"{node.name}-rows"), rows)
     parts = rows[f"{node.name}-rows"]
-    positions = np.argsort(np.concatenate([part.numbers for part in parts]), kind="stable")
-    numbers = tuple(positions[-graph.shapes[node.name][0] :].tolist())  # The padding values sort first.
-    yield Node(node.name, "vector_gather", tuple(part.name for part in parts), {"channels": numbers})
+    positions = np.argsort(np.concatenate([part.indices for part in parts]), kind="stable")
+    indices = tuple(positions[-graph.shapes[node.name][0] :].tolist())  # The padding values sort first.
+    yield Node(node.name, "vector_gather", tuple(part.name for part in parts), {"channels": indices})
 
 
 def _concatenated(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
@@ -134,7 +135,7 @@ def _concatenated(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]
     offset = 0
     for name in node.inputs:
         for part in _parts(graph, name, parts_of):
-            parts.append(Part(part.name, np.where(part.numbers == MISSING, MISSING, part.numbers + offset)))
+            parts.append(Part(part.name, np.where(part.indices == MISSING, MISSING, part.indices + offset)))
         offset += graph.shapes[name][0]
     return tuple(parts)
 
@@ -146,7 +147,7 @@ def _parts(graph: Graph, name: str, parts_of: dict[str, tuple[Part, ...]]) -> tu
 def _parts_in_order(graph: Graph, name: str, reader: Node, parts_of: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
     """Return the parts of a vector, which must contain all its values in order."""
     parts = _parts(graph, name, parts_of)
-    if not np.array_equal(np.concatenate([part.numbers for part in parts]), np.arange(graph.shapes[name][0])):
+    if not np.array_equal(np.concatenate([part.indices for part in parts]), np.arange(graph.shapes[name][0])):
         advice = "flatten it twice: once for the Dense layers, once for this one"
         raise ModelError.layer(reader.name, "a vector whose values are stored in the order of Dense layers", advice)
     return parts
@@ -167,7 +168,7 @@ def _dense(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> I
         sums = []
         for index, part in enumerate(sources):
             rows: NDArray[np.float32] = np.where(
-                (part.numbers == MISSING)[:, None], np.float32(0.0), kernel[part.numbers, first:last]
+                (part.indices == MISSING)[:, None], np.float32(0.0), kernel[part.indices, first:last]
             )
             weights = {"kernel": rows, "bias": bias[first:last] * np.float32(index == 0)}
             is_single = len(sources) == 1
@@ -223,15 +224,15 @@ def _groups(graph: Graph, node: Node, outputs: int) -> list[tuple[int, int]]:
 def _each_part(graph: Graph, node: Node, parts_of: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
     """Yield an elementwise operator for each part, if all inputs have the same parts."""
     inputs = [_parts(graph, name, parts_of) for name in node.inputs]
-    numbers = [[part.numbers.tolist() for part in parts] for parts in inputs]
-    if any(input_numbers != numbers[0] for input_numbers in numbers) or node.activation.channels is not None:
+    indices = [[part.indices.tolist() for part in parts] for parts in inputs]
+    if any(input_indices != indices[0] for input_indices in indices) or node.activation.channels is not None:
         advice = f"at most {LONGEST} values are supported here"
         raise ModelError.layer(node.name, f"{with_article(node.op)} of {graph.shapes[node.name][0]} values", advice)
     parts: list[Part] = []
     for index, input_parts in enumerate(zip(*inputs)):
         name = f"{node.name}-part{index + 1}"
         yield replace(node, name=name, inputs=tuple(part.name for part in input_parts))
-        parts.append(Part(name, input_parts[0].numbers))
+        parts.append(Part(name, input_parts[0].indices))
     parts_of[node.name] = tuple(parts)
 
 

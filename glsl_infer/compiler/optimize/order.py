@@ -50,6 +50,7 @@ def average_before_enlarging(graph: Graph) -> Graph:
 
 
 def _average_sooner(draft: Draft, node: Node) -> None:
+    """Average the inputs of enlargements instead of their outputs; remove enlargements without other readers."""
     if not ops.get(node.op).averages:
         return
     inputs = tuple(_before_enlarging(draft, name) for name in node.inputs)
@@ -81,6 +82,7 @@ def activate_before_moving(graph: Graph) -> Graph:
 
 
 def _activate_sooner(draft: Draft, node: Node) -> None:
+    """Move an activation before the move of the values that it reads, unless there are more values before the move."""
     if not ops.get(node.op).activates or node.activation.channels is not None:
         return
     move = draft.by_name[node.inputs[0]]

@@ -41,6 +41,7 @@ def convolve_terms(graph: Graph) -> Graph:
 
 
 def _average_terms(draft: Draft, node: Node) -> None:
+    """Replace a dense layer of the mean of a sum by one of the means of its terms, if all are read only here."""
     if not ops.get(node.op).has_kernel:
         return
     mean = draft.by_name[node.inputs[0]]
@@ -58,6 +59,7 @@ def _average_terms(draft: Draft, node: Node) -> None:
 
 
 def _convolve_terms(draft: Draft, node: Node) -> None:
+    """Replace a 1x1 convolution of a sum by one of the concatenated terms, if that is estimated to be faster."""
     if not ops.get(node.op).convolves or node.inputs.count(node.inputs[0]) > 1:
         return
     total = draft.by_name[node.inputs[0]]

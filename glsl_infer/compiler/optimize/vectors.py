@@ -56,6 +56,7 @@ def vectors_apart(graph: Graph) -> Graph:
 
 
 def _rewrite(draft: Draft, node: Node) -> Rewrite | None:
+    """Return the replacement of a node that uses a vector in the form of a map of one pixel; None for other nodes."""
     producer, shape = draft.by_name[node.inputs[0]], draft.shapes[node.name]
     if ops.get(node.op).on_vectors is not None and len(node.inputs) > 1:
         rewrite = _rewrite_all(draft, node)

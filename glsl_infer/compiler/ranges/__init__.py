@@ -6,7 +6,7 @@ Both the exact reference and ``compiler.lower.to_program`` work from a prepared 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -15,7 +15,7 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_RESULT, MAX_TEXTURE_BYTES
 from glsl_infer.compiler.ranges import precision as precision_of_layers
-from glsl_infer.compiler.ranges.eight_bits import RangeChoice, assign_ranges, too_large
+from glsl_infer.compiler.ranges.eight_bits import AssignedRanges, RangeChoice, assign_ranges, too_large
 from glsl_infer.compiler.ranges.expected_error import Fold
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.headroom import widen_ranges
@@ -39,12 +39,14 @@ from glsl_infer.compiler.ranges.sensitivity import (
     Spent,
     spend,
 )
+from glsl_infer.compiler.ranges.squeeze import squeeze_in_two_passes
 from glsl_infer.compiler.ranges.unseen import OnGpu, Runs, of_graph
 from glsl_infer.compiler.ranges.varied import FEW
 from glsl_infer.compiler.ranges.wide import Parts, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane
+from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.weights_plan import Cost
 from glsl_infer.ops.operator import GraphOnlyOperator, ViewOperator
@@ -114,88 +116,174 @@ def prepare(
         ModelError: a layer has no shader for its inputs, or its range is unknown without calibration images.
     """
     calibration, target, precision = calibration or Calibration(), target or Target(), precision or Precision()
-    pictures, before = calibration.images, calibration.known
-    tolerance, budget, by_itself = precision.tolerance, precision.budget, precision.bits == precision_of_layers.AUTO
+    images, known = calibration.images, calibration.known
     require_possible_size(graph)
     require_stored_values(graph)
-    graph = with_lowest(assign_input_ranges(graph, pictures), pictures, before.maps, calibration.assumed)
-    searches = by_itself and bool(pictures) and tolerance is None and budget is None
-    assigned = assign_ranges(graph, calibration)
-    ranged, ranges, folds = assigned.graph, assigned.choices, assigned.folds
-    wider = {**before.sixteen_bit, **assigned.wider}
-    require_finite_ranges(ranged)
-    requested_bits = {name: bits for name, bits in precision.layers.items() if name in ranged.by_name}
-    learnt = {
-        choice.layer: _range_of(ranged, choice.layer) for choice in ranges if choice.by.partition(" ")[0] in LEARNT
-    }
-    if before.sixteen is not None and by_itself and tolerance is None and budget is None:
-        chosen = precision_of_layers.stored(ranged, before.sixteen, requested_bits)
-        searches = False
-    else:
-        chosen = precision_of_layers.choose(ranged, precision.bits, requested_bits, precision.numbers)
-    spent, cost_8bit = None, None
-    runs: Runs | None = None
-    dense: dict[str, tuple[Node, list[Node]]] = {}
-    parts: Parts = {}
+    with_inputs = with_lowest(assign_input_ranges(graph, images), images, known.maps, calibration.assumed)
+    assigned = assign_ranges(with_inputs, calibration)
+    require_finite_ranges(assigned.graph)
 
-    def drawn(precise: Graph, *, products: bool = False) -> Graph:
-        roomy, _ = widen_ranges(precise, wider, ())
-        narrow, _ = split_wide(_for_shaders(roomy, target, dense, products=products), target, before=parts)
-        return dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0])
-
-    if tolerance is not None or budget is not None:
-        samples = [(image, Fold()) for image in pictures]
-        chosen, spent = spend(ranged, chosen, samples, Limits(tolerance, budget))
-    elif searches:
-        enough = AUTO_NUMBERS if any(choice and choice.why == BY_RULE for choice in chosen.values()) else AUTO_TOLERANCE
-        counted = None
-        if plan is not None:
-            # The work that fetched gates save is available for precision.
-            cost_8bit = plan(drawn(precision_of_layers.assign(ranged, {})[0], products=True))
-            counted = partial(_times, cost_8bit, plan, drawn, target.draw_cost)
-        measured = runs = of_graph(ranged, pictures, len(folds), assigned.clipped).with_clipped()
-
-        def badness(stored: Graph) -> float:
-            outputs = measured.errors(OnGpu(stored, folds), causes=False).outputs
-            return max(output.badness for output in outputs)
-
-        samples = [(sample.image, Fold() if sample.fold is None else folds[sample.fold]) for sample in runs.samples]
-        limits = Limits(enough, share=AUTO_SHARE, images=PICTURES_OF_FEW if len(pictures) < FEW else PICTURES)
-        chosen, spent = spend(ranged, chosen, samples, limits, counted, badness)
-    precise, fine = precision_of_layers.assign(ranged, chosen)
-    precise, ranges = widen_ranges(precise, wider, ranges)
-    narrow, wide = split_wide(_for_shaders(precise, target, dense), target, before=parts)
+    stages = _Stages(target, {**known.sixteen_bit, **assigned.wider}, known.scales)
+    bits = _choose_bits(assigned, calibration, precision, stages, plan)
+    with_bits, sixteen_bit = precision_of_layers.assign(assigned.graph, bits.chosen)
+    widened, ranges = widen_ranges(with_bits, stages.wider, assigned.choices)
+    split, wide = stages.split(widened)
     if shorten is not None:
-        narrow, more = shorten(dedupe_zero_maps(assign_scales(narrow, (), before.scales)[0]))
-        wide += more
-    scaled, scales = assign_scales(narrow, pictures, before.scales)
-    scaled = dedupe_zero_maps(scaled)
-    require_finite_ranges(scaled)
-    ranges = tuple(choice for choice in ranges if choice.layer in scaled.by_name)
-    fine = tuple(layer for layer in fine if layer.layer in scaled.by_name)
+        split, shortened = shorten(stages.with_known_scales(split))
+        wide += shortened
+
+    scaled, scales = assign_scales(split, images, known.scales)
+    prepared = dedupe_zero_maps(scaled)
+    require_finite_ranges(prepared)
     return PreparedGraph(
-        scaled,
-        ranges,
+        prepared,
+        tuple(choice for choice in ranges if choice.layer in prepared.by_name),
         wide,
         scales,
-        fine,
-        spent,
-        wider,
-        learnt,
-        cost_8bit,
-        folds,
+        tuple(choice for choice in sixteen_bit if choice.layer in prepared.by_name),
+        bits.spent,
+        stages.wider,
+        _learnt_ranges(assigned),
+        bits.cost_8bit,
+        assigned.folds,
         assigned.clipped,
-        runs,
+        bits.runs,
     )
+
+
+class _Stages:
+    """Rewrites of a graph with ranges into operators with shaders. Stages of equal layers are computed once.
+
+    Attributes:
+        target: the layout and the limits of the program.
+        wider: ranges of layers for 16 bits, by name.
+    """
+
+    def __init__(self, target: Target, wider: Mapping[str, Range], known_scales: Mapping[str, float]) -> None:
+        self.target, self.wider, self._known_scales = target, wider, known_scales
+        self._dense: dict[str, tuple[Node, list[Node]]] = {}
+        self._parts: Parts = {}
+
+    def split(self, graph: Graph, *, products: bool = False) -> tuple[Graph, tuple[WideLayer, ...]]:
+        """Return a graph of operators with shaders, and its convolutions with partial sums.
+
+        ``products`` keeps the products with gates that convolutions read.
+        """
+        for_shaders = _for_shaders(graph, self.target, self._dense, products=products)
+        return split_wide(for_shaders, self.target, before=self._parts)
+
+    def with_known_scales(self, graph: Graph) -> Graph:
+        """Return a graph with scales from earlier calibrations or interval bounds."""
+        return dedupe_zero_maps(assign_scales(graph, (), self._known_scales)[0])
+
+    def as_drawn(self, graph: Graph, *, products: bool = False) -> Graph:
+        """Return a graph with bits as it will be drawn, apart from calibrated scales; ``products`` as for ``split``."""
+        widened, _ = widen_ranges(graph, self.wider, ())
+        return self.with_known_scales(self.split(widened, products=products)[0])
+
+
+@dataclass(frozen=True)
+class _Bits:
+    """Bits of the layers.
+
+    Attributes:
+        chosen: as of ``precision.choose``.
+        spent, cost_8bit, runs: as of ``PreparedGraph``; None without a search for maps in 16 bits.
+    """
+
+    chosen: Mapping[str, PrecisionChoice | None]
+    spent: Spent | None = None
+    cost_8bit: Cost | None = None
+    runs: Runs | None = None
+
+
+def _choose_bits(
+    assigned: AssignedRanges,
+    calibration: Calibration,
+    precision: Precision,
+    stages: _Stages,
+    plan: Callable[[Graph], Cost] | None,
+) -> _Bits:
+    """Return the bits of the layers: as requested, as in an earlier calibration, or by a search.
+
+    Args:
+        assigned: the graph with ranges.
+        calibration: calibration images and known ranges.
+        precision: the requested bits, and the limits of a search.
+        stages: rewrites of the graph.
+        plan: function to count the cost of a prepared graph.
+    """
+    graph, known_layers = assigned.graph, calibration.known.sixteen
+    requested_bits = {name: bits for name, bits in precision.layers.items() if name in graph.by_name}
+    has_limits = precision.tolerance is not None or precision.budget is not None
+    is_automatic = precision.bits == precision_of_layers.AUTO and not has_limits
+    if is_automatic and known_layers is not None:
+        return _Bits(precision_of_layers.stored(graph, known_layers, requested_bits))
+    chosen = precision_of_layers.choose(graph, precision.bits, requested_bits, precision.numbers)
+    if has_limits:
+        samples = [(image, Fold()) for image in calibration.images]
+        return _Bits(*spend(graph, chosen, samples, Limits(precision.tolerance, precision.budget)))
+    if is_automatic and calibration.images:
+        return _search_bits(assigned, calibration.images, chosen, stages, plan)
+    return _Bits(chosen)
+
+
+def _search_bits(
+    assigned: AssignedRanges,
+    images: Sequence[Inputs],
+    chosen: Mapping[str, PrecisionChoice | None],
+    stages: _Stages,
+    plan: Callable[[Graph], Cost] | None,
+) -> _Bits:
+    """Return a choice with more maps in 16 bits, until the outputs for new images are exact enough.
+
+    Args:
+        assigned: the graph with ranges.
+        images: calibration images.
+        chosen: choices to keep.
+        stages: rewrites of the graph.
+        plan: function to count the cost of a prepared graph.
+    """
+    graph, folds = assigned.graph, assigned.folds
+    cost_8bit, cost_ratios = None, None
+    if plan is not None:
+        # The work that fetched gates save is available for precision.
+        in_8_bits = precision_of_layers.assign(graph, {})[0]
+        cost_8bit = plan(stages.as_drawn(in_8_bits, products=True))
+        cost_ratios = partial(_cost_ratios, cost_8bit, plan, stages)
+    runs = of_graph(graph, images, len(folds), assigned.clipped).with_clipped()
+
+    def badness(with_bits: Graph) -> float:
+        outputs = runs.errors(OnGpu(with_bits, folds), causes=False).outputs
+        return max(output.badness for output in outputs)
+
+    samples = [(sample.image, Fold() if sample.fold is None else folds[sample.fold]) for sample in runs.samples]
+    has_numbers = any(choice and choice.why == BY_RULE for choice in chosen.values())
+    limits = Limits(
+        AUTO_NUMBERS if has_numbers else AUTO_TOLERANCE,
+        share=AUTO_SHARE,
+        images=PICTURES_OF_FEW if len(images) < FEW else PICTURES,
+    )
+    return _Bits(*spend(graph, chosen, samples, limits, cost_ratios, badness), cost_8bit, runs)
+
+
+def _learnt_ranges(assigned: AssignedRanges) -> dict[str, Range]:
+    """Return the ranges learnt from calibration images, by layer."""
+    layers = [choice.layer for choice in assigned.choices if choice.by.partition(" ")[0] in LEARNT]
+    return {layer: _range_of(assigned.graph, layer) for layer in layers}
 
 
 def _for_shaders(
     graph: Graph, target: Target, dense: dict[str, tuple[Node, list[Node]]], *, products: bool = False
 ) -> Graph:
-    """Return a graph of operators with shaders; ``products`` keeps the products with gates that convolutions read."""
+    """Return a graph of operators with shaders.
+
+    ``products`` keeps the products with gates that convolutions read, and the dense layers of means.
+    """
     fused = gated_sums(carry_offset_in_alpha(graph))
     fused = fused if products else gated_convolutions(fused, target.layout)
-    return split_dense(means_in_two_passes(fused), dense)
+    split = split_dense(fused, dense)
+    return means_in_two_passes(split if products else squeeze_in_two_passes(split))
 
 
 def _range_of(graph: Graph, layer: str) -> Range:
@@ -203,11 +291,9 @@ def _range_of(graph: Graph, layer: str) -> Range:
     return Range(tuple(attrs["scales"]), tuple(attrs["zeros"]))
 
 
-def _times(
-    cost_8bit: Cost, plan: Callable[[Graph], Cost], drawn: Callable[[Graph], Graph], draw_cost: float, stored: Graph
-) -> CostRatios:
-    """Return the cost of a graph with bits as multiples of ``cost_8bit``; a draw takes ``draw_cost`` microseconds."""
-    cost = plan(drawn(stored))
+def _cost_ratios(cost_8bit: Cost, plan: Callable[[Graph], Cost], stages: _Stages, with_bits: Graph) -> CostRatios:
+    """Return the cost of a graph with bits as multiples of ``cost_8bit``."""
+    cost, draw_cost = plan(stages.as_drawn(with_bits)), stages.target.draw_cost
     # A network that only moves values can be without any draw.
     time = cost.microseconds(draw_cost) / max(cost_8bit.microseconds(draw_cost), 1.0)
     return CostRatios(*cost.over(cost_8bit), time)
@@ -273,8 +359,8 @@ def _ungrouped(node: Node) -> Node:
         return node
     kernel = node.weights["kernel"]
     height, width, channels, filters = kernel.shape
-    whole = np.zeros((height, width, channels * groups, filters), np.float32)
+    ungrouped = np.zeros((height, width, channels * groups, filters), np.float32)
     for f in range(filters):
         first = f // (filters // groups) * channels
-        whole[:, :, first : first + channels, f] = kernel[..., f]
-    return replace(node.with_attrs(groups=1), weights={**node.weights, "kernel": whole})
+        ungrouped[:, :, first : first + channels, f] = kernel[..., f]
+    return replace(node.with_attrs(groups=1), weights={**node.weights, "kernel": ungrouped})

@@ -18,15 +18,15 @@ def constraints(graph: Graph) -> tuple[set[str], set[str]]:
     for node in reversed(graph.nodes):
         operator = ops.get(node.op)
         for name in node.inputs:
-            first = name == node.inputs[0]
-            if (first and operator.padding(node)) or (operator.keeps_range and node.name in common):
+            is_padded = name == node.inputs[0] and operator.padding(node)
+            if is_padded or (operator.keeps_range and node.name in common):
                 common.add(name)
             if operator.equal_scales or (operator.keeps_range and node.name in equal):
                 equal.add(name)
     return common | equal, equal
 
 
-def put_together(graph: Graph, bits: Mapping[str, int]) -> dict[str, frozenset[str]]:
+def padded_16_bit_joins(graph: Graph, bits: Mapping[str, int]) -> dict[str, frozenset[str]]:
     """Return the layers of each drawn and padded 16-bit map with values of several layers, by its name.
 
     All of them need one zero point, because a texture is cleared to one colour and contains both tiles of a slice.
@@ -35,26 +35,28 @@ def put_together(graph: Graph, bits: Mapping[str, int]) -> dict[str, frozenset[s
         graph: an optimised graph.
         bits: 8 or 16 for every layer; others have those of their inputs if they keep the range, else 8.
     """
-    around = gutters(graph)
-    stored: dict[str, int] = {}
+    gutter_of = gutters(graph)
+    bits_of: dict[str, int] = {}
     sources: dict[str, frozenset[str]] = {}  # the layers whose ranges a map's values have
-    groups = {}
+    joins = {}
     for node in graph.nodes:
         operator = ops.get(node.op)
-        keeps = operator.keeps_range and len(graph.shapes[node.name]) == 3 and bool(node.inputs)
-        stored[node.name] = bits.get(node.name) or (max(stored[name] for name in node.inputs) if keeps else 8)
-        sources[node.name] = frozenset([node.name])
-        if keeps:
+        if operator.keeps_range and len(graph.shapes[node.name]) == 3 and node.inputs:
+            inherited_bits = max(bits_of[name] for name in node.inputs)
             sources[node.name] = frozenset[str]().union(*(sources[name] for name in node.inputs))
-        drawn = around[node.name] and not isinstance(operator, ViewOperator)
-        if stored[node.name] == 16 and drawn and len(sources[node.name]) > 1:
-            groups[node.name] = sources[node.name]
-    return groups
+        else:
+            inherited_bits = 8
+            sources[node.name] = frozenset([node.name])
+        bits_of[node.name] = bits.get(node.name) or inherited_bits
+        is_drawn = not isinstance(operator, ViewOperator)
+        if bits_of[node.name] == 16 and gutter_of[node.name] and is_drawn and len(sources[node.name]) > 1:
+            joins[node.name] = sources[node.name]
+    return joins
 
 
 def mixed_precision_joins(graph: Graph, bits: Mapping[str, int]) -> str | None:
     """Return a map whose layers cannot have one zero point: some are negative, and one has a fixed range. Else None."""
-    for name, sources in put_together(graph, bits).items():
+    for name, sources in padded_16_bit_joins(graph, bits).items():
         nodes = [graph.by_name[source] for source in sources]
         fixed = [node for node in nodes if bits.get(node.name) != 16 or node.activation.pieces is not None]
         if fixed and any(_goes_below(node) for node in nodes):

@@ -74,6 +74,7 @@ def _of_input(graph: Graph, node: Node) -> Spread | None:
 
 
 def _of_layer(graph: Graph, node: Node, distributions: Mapping[str, Spread]) -> Spread | None:
+    """Return the distribution of an output, from its batch norm or those of its inputs; None if unknown."""
     before = [distributions.get(name) for name in node.inputs]
     channels = graph.shapes[node.name][-1:]  # a tensor of the CPU can be a scalar without an axis
     if NORMAL in node.attrs and (len(node.attrs[NORMAL][0]),) == channels:
@@ -96,7 +97,7 @@ def _of_layer(graph: Graph, node: Node, distributions: Mapping[str, Spread]) -> 
         if other is None:
             return None
         mean, deviation = mean + other.mean, np.hypot(deviation, other.deviation)
-    return _behind(node.activation, mean, deviation, from_norm=from_norm)
+    return _after_activation(node.activation, mean, deviation, from_norm=from_norm)
 
 
 def _of_products(node: Node, source: Spread) -> tuple[Numbers, Numbers]:
@@ -138,7 +139,7 @@ def _of_others(graph: Graph, node: Node, before: list[Spread]) -> Spread | None:
     return Spread(middle.mean(axis=0), deviation, low, high, from_norm=any(source.from_norm for source in before))
 
 
-def _behind(function: Activation, mean: Numbers, deviation: Numbers, *, from_norm: bool) -> Spread:
+def _after_activation(function: Activation, mean: Numbers, deviation: Numbers, *, from_norm: bool) -> Spread:
     """Return the distribution of a function of normal distributions."""
     with np.errstate(all="ignore"):
         values = np.asarray(function(mean + deviation * _PLACES), np.float64)

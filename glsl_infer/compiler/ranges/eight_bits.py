@@ -198,7 +198,7 @@ class _RangeChooser:
         if name in calibration.known.maps:
             return calibration.known.maps[name], "ranges"
         if OBSERVED_RANGE in node.attrs:
-            return _given_range(node), "file"
+            return _range_of_file(node), "file"
         ends = function_ends(node)
         if name in self._observed and expected_error.fits(self._extremes[name]):
             return self._learnt(node, ends)
@@ -394,7 +394,7 @@ def _own_range(node: Node, image_layers: Collection[str]) -> Range | None:
     return None
 
 
-def _given_range(node: Node) -> Range:
+def _range_of_file(node: Node) -> Range:
     """Return the range from a quantised model file, with the same values of bytes, since 0 is within the range.
 
     Files give a ReLU the range of its input. It is clipped to the possible values of the function.

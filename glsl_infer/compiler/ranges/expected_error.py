@@ -102,14 +102,14 @@ def least_error_range(seen: Sequence[Observation], low: float, high: float, *, c
         errors = np.empty((len(rounded), len(zeros), len(scales)), np.float32)
         for first in range(0, len(rounded), CHUNK):
             channels = slice(first, first + CHUNK)
-            cut = _at(summed[0][channels], edges, above, high) + _at(summed[1][channels], edges, below, -low)
-            errors[channels] = rounded[channels, None, None] * step + SATURATION * cut
+            clipped = _at(summed[0][channels], edges, above, high) + _at(summed[1][channels], edges, below, -low)
+            errors[channels] = rounded[channels, None, None] * step + SATURATION * clipped
         zero, scale = _least(errors, common=common, equal=equal)
         zero, scale = np.broadcast_to(zero, len(rounded)), np.broadcast_to(scale, len(rounded))
         ends = above[zero, scale], below[zero, scale]
         beyond = [_each(side, edges, end, limit) for side, end, limit in zip(tails, ends, (high, -low))]
-        cut = beyond[0] + beyond[1]
-        weights = 1.0 / (floor + (moved * step[scale] + SATURATION * cut).mean(axis=1))
+        clipped = beyond[0] + beyond[1]
+        weights = 1.0 / (floor + (moved * step[scale] + SATURATION * clipped).mean(axis=1))
     widths = np.maximum(scales[scale], NARROWEST * scales[scale].max()).astype(np.float32)
     return Range(compact([float(width) for width in widths]), compact([float(point) for point in zeros[zero]]))
 
@@ -139,7 +139,7 @@ def shares_of(seen: Sequence[Observation]) -> Shares:
     return Shares(edges, tails, np.stack([image.high for image in seen]), np.stack([image.low for image in seen]))
 
 
-def ends_cut(shares: Shares, above: Array, below: Array, low: float, high: float) -> Array:
+def clipped_energy(shares: Shares, above: Array, below: Array, low: float, high: float) -> Array:
     """Return the energy clipped from images by ranges, (images, channels).
 
     Args:
@@ -150,9 +150,9 @@ def ends_cut(shares: Shares, above: Array, below: Array, low: float, high: float
         high: the highest possible value.
     """
     tails, edges = shares.tails, shares.edges
-    cut = [np.where(shares.highs > above, _each(tails[0], edges, above, high), 0.0)]
-    cut.append(np.where(-shares.lows > below, _each(tails[1], edges, below, -low), 0.0))
-    total: Array = cut[0] + cut[1]
+    clipped = [np.where(shares.highs > above, _each(tails[0], edges, above, high), 0.0)]
+    clipped.append(np.where(-shares.lows > below, _each(tails[1], edges, below, -low), 0.0))
+    total: Array = clipped[0] + clipped[1]
     return total
 
 
@@ -306,6 +306,6 @@ def _error(chosen: Range, seen: Sequence[Observation], shares: Shares, low: floa
     channels = len(seen[0].low)
     scales, zeros = per_channel(chosen.scales, channels), per_channel(chosen.zeros, channels)
     moved: NDArray[np.float64] = np.stack([image.moved for image in seen])
-    cut = ends_cut(shares, scales * (255.0 - zeros) / 255.0, scales * zeros / 255.0, low, high)
-    total = (moved * (scales / 255.0) ** 2 / 12.0 + SATURATION * cut).mean(axis=1)
+    clipped = clipped_energy(shares, scales * (255.0 - zeros) / 255.0, scales * zeros / 255.0, low, high)
+    total = (moved * (scales / 255.0) ** 2 / 12.0 + SATURATION * clipped).mean(axis=1)
     return float(np.log(total + 1e-30).mean())

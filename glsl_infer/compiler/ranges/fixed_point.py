@@ -83,58 +83,66 @@ def split_dense(graph: Graph, before: dict[str, tuple[Node, list[Node]]] | None 
             nodes.append(node)
             continue
         if node.name not in cache or not _alike(cache[node.name][0], node):
-            cache[node.name] = node, _split(node)
+            cache[node.name] = node, _stages(node)
         nodes += cache[node.name][1]
     return graph.rebuilt(nodes)
 
 
 def _alike(first: Node, other: Node) -> bool:
     """Return whether two dense nodes of one name have the same stages."""
-    ends = [(node.inputs, node.attrs["activation"], *map(id, node.weights.values())) for node in (first, other)]
-    return ends[0] == ends[1]
+    keys = [(node.inputs, node.attrs["activation"], *map(id, node.weights.values())) for node in (first, other)]
+    return keys[0] == keys[1]
 
 
 def assign_scales(
-    graph: Graph, pictures: Sequence[Inputs] = (), known: Mapping[str, float] = MappingProxyType({})
+    graph: Graph, images: Sequence[Inputs] = (), known: Mapping[str, float] = MappingProxyType({})
 ) -> tuple[Graph, tuple[ScaleChoice, ...]]:
     """Set the ``scale`` of every node that stores 16-bit fixed point, in a graph whose dense layers are split.
 
     Args:
         graph: a graph with ranges.
-        pictures: calibration inputs, as for ``reference.run``.
+        images: calibration inputs, as for ``reference.run``.
         known: scales from an earlier calibration, by stage name; see ``stored``.
     """
-    bounds = bounds_of(graph, of_maps=False)
-    storing = {
-        node.name: node for node in graph.nodes if "scale" in ops.get(node.op).attrs and not node.operator.is_input
-    }
-    largest = {name: float(max(np.abs(bounds[name][0]).max(), np.abs(bounds[name][1]).max())) for name in storing}
-    largest = {name: ops.get(storing[name].op).margin * bound for name, bound in largest.items()}
-    units = {name: _unit(graph, node) for name, node in storing.items()}
-    coarse = [
-        name
-        for name in storing
-        if name not in known and quantize.power_of_two_scale(largest[name]) / 256.0 * units[name] > LARGEST_STEP
-    ]
-    others = [name for name in storing if name not in known and name not in coarse]
-    first = _largest(graph, [*coarse, *others], pictures[:FEW])
-    more = _largest(graph, coarse, pictures[FEW:])
-    seen = {name: max(first[name], more.get(name, 0.0)) for name in coarse if name in first}
-    ample = {name: AMPLE * first[name] for name in others if name in first}
-    choices = {name: _choose(name, largest[name], seen.get(name), ample.get(name), units[name]) for name in storing}
-    choices.update(
-        {
-            name: replace(choices[name], scale=scale, by="ranges", step=scale / 256.0 * units[name])
-            for name, scale in known.items()
-            if name in choices
-        }
-    )
+    bounds = _result_bounds(graph)
+    units = {name: _unit(graph, graph.by_name[name]) for name in bounds}
+    open_names = [name for name in bounds if name not in known]
+    coarse = [name for name in open_names if _step(bounds[name], units[name]) > LARGEST_STEP]
+    fine_enough = [name for name in open_names if name not in coarse]
+    first = _largest(graph, [*coarse, *fine_enough], images[:FEW])
+    further = _largest(graph, coarse, images[FEW:])
+    seen = {name: max(first[name], further.get(name, 0.0)) for name in coarse if name in first}
+    ample = {name: AMPLE * first[name] for name in fine_enough if name in first}
+    choices = {}
+    for name, bound in bounds.items():
+        choices[name] = _choose(name, bound, seen.get(name), ample.get(name), units[name])
+        if name in known:
+            scale = known[name]
+            choices[name] = replace(choices[name], scale=scale, by="ranges", step=scale / 256.0 * units[name])
     nodes = [node.with_attrs(scale=choices[node.name].scale) if node.name in choices else node for node in graph.nodes]
     return graph.rebuilt(nodes), tuple(choices.values())
 
 
-def _largest(graph: Graph, names: Sequence[str], pictures: Sequence[Inputs]) -> dict[str, float]:
-    extremes = observed.extremes(graph, names, pictures) if names and pictures else {}
+def _result_bounds(graph: Graph) -> dict[str, float]:
+    """Return a bound of the magnitude of every computed value in 16-bit fixed point, with the operator's margin."""
+    bounds = bounds_of(graph, of_maps=False)
+    result = {}
+    for node in graph.nodes:
+        operator = ops.get(node.op)
+        if "scale" in operator.attrs and not operator.is_input:
+            low, high = bounds[node.name]
+            result[node.name] = operator.margin * float(max(np.abs(low).max(), np.abs(high).max()))
+    return result
+
+
+def _step(bound: float, unit: float) -> float:
+    """Return the step in the layer's output of values with a scale for ``bound``."""
+    return quantize.power_of_two_scale(bound) / 256.0 * unit
+
+
+def _largest(graph: Graph, names: Sequence[str], images: Sequence[Inputs]) -> dict[str, float]:
+    """Return the largest magnitude of layers on some images; nothing without layers or images."""
+    extremes = observed.extremes(graph, names, images) if names and images else {}
     return {name: float(max(np.abs(low).max(), np.abs(high).max())) for name, (low, high) in extremes.items()}
 
 
@@ -155,7 +163,8 @@ def _unit(graph: Graph, node: Node) -> float:
     return ops.get(node.op).unit(node)
 
 
-def _split(node: Node) -> list[Node]:
+def _stages(node: Node) -> list[Node]:
+    """Return the nodes that compute a dense layer: one for few inputs, else products and sums."""
     kernel, bias = node.weights["kernel"].astype(np.float64), node.weights["bias"].astype(np.float64)
     inputs, outputs = kernel.shape
     largest = np.abs(kernel).max(axis=0)

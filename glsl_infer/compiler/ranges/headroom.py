@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges.constraints import put_together
+from glsl_infer.compiler.ranges.constraints import padded_16_bit_joins
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice, choice_of, function_ends
 from glsl_infer.compiler.ranges.intervals import covering_range, range_of
 from glsl_infer.graph import Graph, Node
@@ -93,7 +93,7 @@ def widened(node: Node, wider: Range) -> Range:
 
 @lru_cache(maxsize=4096)
 def _covering(low: float, high: float) -> Range:
-    """Return the range of an interval; cached, because a search for maps in 16 bits asks for the same ones."""
+    """Return the range of an interval; cached, because a search for maps in 16 bits uses the same ones."""
     return covering_range(np.array([low]), np.array([high]), common=True, equal=True, headroom=1.0)
 
 
@@ -101,7 +101,7 @@ def _groups(graph: Graph) -> list[list[str]]:
     """Return disjoint groups of layers with a common zero point."""
     bits = {node.name: node.attrs["bits"] for node in graph.nodes if "bits" in node.attrs}
     groups: list[frozenset[str]] = []
-    for layers in put_together(graph, bits).values():
+    for layers in padded_16_bit_joins(graph, bits).values():
         overlapping = [group for group in groups if group & layers]
         groups = [group for group in groups if not group & layers] + [layers.union(*overlapping)]
     return [sorted(group) for group in groups]
@@ -119,7 +119,7 @@ def _stored_range(node: Node) -> Range:
 
 
 def _with_one_zero(ranges: Sequence[Range]) -> list[Range]:
-    """Return ranges with a common zero point to cover the given ones, each with one scale for all its channels."""
+    """Return ranges with a common zero point that cover other ranges, each with one scale for all its channels."""
     ends = [layer.ends(max(len(layer.scales), len(layer.zeros))) for layer in ranges]
     low, high = np.array([np.min(lows) for lows, _ in ends]), np.array([np.max(highs) for _, highs in ends])
     covering = covering_range(low, high, common=True, equal=False, headroom=1.0)

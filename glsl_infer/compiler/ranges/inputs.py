@@ -18,18 +18,18 @@ from glsl_infer.program import quantize
 from glsl_infer.program.layout import Range
 
 
-def assign_input_ranges(graph: Graph, samples: Sequence[reference.Inputs] = ()) -> Graph:
-    """Set the range of every input that is not a picture: as declared, or else as observed in the samples.
+def assign_input_ranges(graph: Graph, images: Sequence[Inputs] = ()) -> Graph:
+    """Set the range of every input that is not a picture: as declared, or else as observed in the images.
 
     Args:
         graph: an optimised graph.
-        samples: calibration inputs; see ``reference.run``.
+        images: calibration inputs; see ``reference.run``.
 
     Raises:
-        ModelError: a range is not declared, and samples to learn it from are missing.
+        ModelError: a range is not declared, and images to learn it from are missing.
     """
     _, equal = constraints(graph)
-    return graph.rebuilt([_with_range(graph, node, samples, node.name in equal) for node in graph.nodes])
+    return graph.rebuilt([_with_range(graph, node, images, node.name in equal) for node in graph.nodes])
 
 
 def open_inputs(graph: Graph) -> list[Node]:
@@ -48,11 +48,12 @@ def open_refusal(node: Node) -> ModelError:
     )
 
 
-def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], equal: bool) -> Node:
+def _with_range(graph: Graph, node: Node, images: Sequence[Inputs], equal: bool) -> Node:
+    """Return an open input with the range or scale of its values on calibration images; other nodes unchanged."""
     if not node.operator.is_input:
         return node
     if node in open_inputs(graph):
-        low, high = _seen(graph, node, samples)
+        low, high = _seen(graph, node, images)
         if "scales" in node.attrs:
             learnt = covering_range(low, high, common=True, equal=equal)
             return node.with_attrs(scales=learnt.scales, zeros=learnt.zeros)
@@ -63,13 +64,11 @@ def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], e
     return node
 
 
-def _seen(
-    graph: Graph, node: Node, samples: Sequence[reference.Inputs]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _seen(graph: Graph, node: Node, images: Sequence[Inputs]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the lowest and the highest value for each index of the last axis."""
-    if not samples:
+    if not images:
         raise open_refusal(node)
-    values = [input_values(node, reference.by_name(graph, sample)[node.name]) for sample in samples]
+    values = [input_values(node, reference.by_name(graph, image)[node.name]) for image in images]
     rows = np.concatenate([np.asarray(value, np.float64).reshape(-1, value.shape[-1]) for value in values])
     if not (np.abs(rows) <= LARGEST).all():
         advice = f"give smaller ones, such as -1e4 in a mask, or the range: --input-range {node.name}=LOW,HIGH"
@@ -83,7 +82,7 @@ LOWEST = -1e29
 
 def with_lowest(
     graph: Graph,
-    pictures: Sequence[Inputs],
+    images: Sequence[Inputs],
     known: Mapping[str, Range],
     assumed: tuple[float, float] | None,
 ) -> Graph:
@@ -93,36 +92,47 @@ def with_lowest(
 
     Args:
         graph: an optimised graph.
-        pictures: calibration inputs, as for ``reference.run``.
+        images: calibration inputs, as for ``reference.run``.
         known: ranges of layers from an earlier calibration.
         assumed: without images, the (low, high) of open ranges.
 
     Raises:
         ModelError: the lowest value is unknown.
     """
-    padded = [node for node in graph.nodes if node.op == "constant_padding" and node.attrs["value"] <= LOWEST]
+    padded = {
+        node.name: node for node in graph.nodes if node.op == "constant_padding" and node.attrs["value"] <= LOWEST
+    }
     if not padded:
         return graph
-    read = {node.inputs[0] for node in padded}
-    lows = {name: float(low.min()) for name, (low, _) in observed.extremes(graph, read, pictures).items()}
-
-    def lowest(node: Node) -> float:
-        if node.name in known:
-            return float(min(known[node.name].ends(graph.shapes[node.name][-1])[0]))
-        source = graph.by_name[node.inputs[0]]
-        if source.operator.is_input:
-            low, _ = Range(source.attrs["scales"], source.attrs["zeros"]).ends(graph.shapes[source.name][-1])
-            return float(min(low.min(), 0.0))
-        if pictures:
-            return HEADROOM * min(lows[node.inputs[0]], 0.0)
-        if assumed is not None:
-            return min(assumed[0], 0.0)
-        raise ModelError.layer(
-            node.name,
-            "the lowest number of its map, with which a dilated maximum pooling pads, is not known",
-            "give typical images with --images DIR",
-        )
-
-    names = {node.name for node in padded}
-    nodes = [node.with_attrs(value=lowest(node)) if node.name in names else node for node in graph.nodes]
+    lowest = {name: _declared_lowest(graph, node, known) for name, node in padded.items()}
+    read = {node.inputs[0] for node in padded.values()}
+    observed_lows = {name: float(low.min()) for name, (low, _) in observed.extremes(graph, read, images).items()}
+    nodes = []
+    for node in graph.nodes:
+        if node.name not in padded:
+            nodes.append(node)
+            continue
+        value = lowest[node.name]
+        if value is None and images:
+            value = HEADROOM * min(observed_lows[node.inputs[0]], 0.0)
+        elif value is None and assumed is not None:
+            value = min(assumed[0], 0.0)
+        elif value is None:
+            raise ModelError.layer(
+                node.name,
+                "the lowest number of its map, with which a dilated maximum pooling pads, is not known",
+                "give typical images with --images DIR",
+            )
+        nodes.append(node.with_attrs(value=value))
     return Graph(graph.name, nodes, graph.outputs)
+
+
+def _declared_lowest(graph: Graph, node: Node, known: Mapping[str, Range]) -> float | None:
+    """Return the lowest value of a padded map by an earlier calibration, or of an input; None for other maps."""
+    if node.name in known:
+        return float(min(known[node.name].ends(graph.shapes[node.name][-1])[0]))
+    source = graph.by_name[node.inputs[0]]
+    if not source.operator.is_input:
+        return None
+    low, _ = Range(source.attrs["scales"], source.attrs["zeros"]).ends(graph.shapes[source.name][-1])
+    return float(min(low.min(), 0.0))

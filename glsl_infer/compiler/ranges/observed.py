@@ -58,7 +58,7 @@ def extremes(
 
 def _values(graph: Graph, names: Collection[str], picture: Inputs) -> Iterator[tuple[str, NDArray[np.floating]]]:
     """Yield the name of each layer and its values, (pixels, channels), for an image."""
-    for name, value in reference.layers(graph, picture, mode="float", wanted=names):
+    for name, value in reference.layers(graph, picture, mode="float", names=names):
         if name in names:
             yield name, np.asarray(value).reshape(-1, value.shape[-1])
 
@@ -139,7 +139,7 @@ def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) ->
     def shown_by(picture: Inputs) -> dict[str, Observation]:
         return {
             name: _shown(np.asarray(value, np.float32).reshape(-1, value.shape[-1]))
-            for name, value in reference.layers(graph, picture, mode="float", wanted=names)
+            for name, value in reference.layers(graph, picture, mode="float", names=names)
             if name in names
         }
 

@@ -118,21 +118,28 @@ def means_in_two_passes(graph: Graph) -> Graph:
 
     A mean is a few texels, each of which reads all pixels, so most processors of a GPU are idle meanwhile.
     """
-    ranges = ranges_of(graph)
     nodes: list[Node] = []
     for node in graph.nodes:
         inputs = list(node.inputs)
-        for index, name in enumerate(node.inputs if ops.get(node.op).averages else ()):
-            height, width, _ = graph.shapes[name]
-            window = _window(height, width)
-            if window is None or graph.by_name[name].operator.is_input:
-                continue
-            inputs[index] = f"{node.name}-windows{index + 1}"
-            stored = {"scales": ranges[name].scales, "zeros": ranges[name].zeros, "bits": 16}
-            attrs = {**ops.get("average_pool").attrs, "pool": window, "strides": window, **stored}
-            nodes.append(Node(inputs[index], "average_pool", (name,), attrs))
+        for index in range(len(inputs) if ops.get(node.op).averages else 0):
+            windows = windows_of(graph, node, index)
+            if windows is not None:
+                inputs[index] = windows.name
+                nodes.append(windows)
         nodes.append(replace(node, inputs=tuple(inputs)))
     return graph.rebuilt(nodes) if len(nodes) > len(graph.nodes) else graph
+
+
+def windows_of(graph: Graph, mean: Node, index: int) -> Node | None:
+    """Return the node that averages windows of an input of a mean, or None if the input is small."""
+    name = mean.inputs[index]
+    height, width, _ = graph.shapes[name]
+    window = _window(height, width)
+    if window is None or graph.by_name[name].operator.is_input:
+        return None
+    learnt = ranges_of(graph)[name]
+    attrs = {"pool": window, "strides": window, "scales": learnt.scales, "zeros": learnt.zeros, "bits": 16}
+    return Node(f"{mean.name}-windows{index + 1}", "average_pool", (name,), {**ops.get("average_pool").attrs, **attrs})
 
 
 def _window(height: int, width: int) -> tuple[int, int] | None:

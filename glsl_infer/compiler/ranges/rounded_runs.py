@@ -44,23 +44,24 @@ class OutputComparison:
 
     Args:
         graph: a graph with outputs.
-        pictures: calibration inputs. If fewer than ``ENOUGH`` of them have a probable row, all rows have the same
+        images: calibration inputs. If fewer than ``ENOUGH`` of them have a probable row, all rows have the same
             weight.
         as_values: compare all outputs as values: rows with the same weight, and scores before their probabilities.
     """
 
-    def __init__(self, graph: Graph, pictures: Sequence[Inputs], *, as_values: bool = False) -> None:
+    def __init__(self, graph: Graph, images: Sequence[Inputs], *, as_values: bool = False) -> None:
         self._set(graph, {} if as_values else scores_of(graph))
         if as_values:
             self._probable.clear()
-        if self._scores and sum(self._is_sure(graph, picture) for picture in pictures) < ENOUGH:
+        if self._scores and sum(self._is_sure(graph, image) for image in images) < ENOUGH:
             self._set(graph, {})
 
     def _set(self, graph: Graph, scores: Mapping[str, str]) -> None:
+        """Set the outputs to compare as rows, from the outputs of boxes and those of their scores."""
         self._scores = scores
         named = {output.name: output for output in graph.outputs}
-        judged = {*self._scores, *self._scores.values()}
-        self._tables = {name: named[name] for name in sorted(judged)}
+        scored = {*self._scores, *self._scores.values()}
+        self._tables = {name: named[name] for name in sorted(scored)}
         in_tables = {layer for output in self._tables.values() for layer in output.layers}
         self._alone = [layer for layer in graph.output_layers if layer not in in_tables]
         self._probable = {
@@ -70,28 +71,28 @@ class OutputComparison:
             for layer in output.layers
         }
 
-    def _is_sure(self, graph: Graph, picture: Inputs) -> bool:
-        values = reference.all_values(graph, picture, mode="float")
-        ends = {name: value for name, value in values if name in graph.output_layers}
-        return any(self._rows(scores, ends).max() >= SURE for scores in self._scores.values())
+    def _is_sure(self, graph: Graph, image: Inputs) -> bool:
+        values = reference.all_values(graph, image, mode="float")
+        outputs = {name: value for name, value in values if name in graph.output_layers}
+        return any(self._rows(scores, outputs).max() >= SURE for scores in self._scores.values())
 
-    def scored(self, ends: Mapping[str, Array]) -> ScoredOutputs:
+    def scored(self, outputs: Mapping[str, Array]) -> ScoredOutputs:
         """Return the parts of the outputs, from the values of their layers."""
         parts: ScoredOutputs = []
         for layer in self._alone:
-            exact: Array = np.asarray(ends[layer], np.float64).reshape(-1, 1)
+            exact: Array = np.asarray(outputs[layer], np.float64).reshape(-1, 1)
             exact = host_steps.sigmoid(exact) if layer in self._probable else exact
             parts.append((exact, np.full((len(exact), 1), 1.0 / len(exact))))
-        rows = {name: self._rows(name, ends) for name in self._tables}
+        rows = {name: self._rows(name, outputs) for name in self._tables}
         for name, scores in self._scores.items():
             likely = rows[scores].max(axis=1, keepdims=True)
             parts.append((rows[name], likely + UNSURE / len(likely)))
         parts += [(rows[name], np.full((len(rows[name]), 1), 1.0)) for name in dict.fromkeys(self._scores.values())]
         return parts
 
-    def squares(self, exact: ScoredOutputs, ends: Mapping[str, Array]) -> Squares:
+    def squares(self, exact: ScoredOutputs, outputs: Mapping[str, Array]) -> Squares:
         """Return the squared errors of other values of the layers."""
-        pairs = zip(exact, self.scored(ends))
+        pairs = zip(exact, self.scored(outputs))
         return [
             float((((values - other) ** 2).mean(axis=1, keepdims=True) * counts).sum())
             for (values, counts), (other, _) in pairs
@@ -111,9 +112,9 @@ class OutputComparison:
             variances.append(max(float(counts @ (values - mean) ** 2), 0.01 * float(counts @ values**2), 1e-60))
         return variances
 
-    def _rows(self, name: str, ends: Mapping[str, Array]) -> Array:
+    def _rows(self, name: str, outputs: Mapping[str, Array]) -> Array:
         output = self._tables[name]
-        rows = host_steps.apply(output.steps, [ends[layer] for layer in output.layers]).astype(np.float64)
+        rows = host_steps.apply(output.steps, [outputs[layer] for layer in output.layers]).astype(np.float64)
         is_scores = name in self._scores.values()
         return host_steps.sigmoid(rows) if is_scores and not _is_probable(output.steps) else rows
 
@@ -132,10 +133,10 @@ def scores_of(graph: Graph) -> dict[str, str]:
             tables.setdefault(shape[0], []).append(name)
     result = {}
     for names in tables.values():
-        sure = [name for name in names if shapes[name][1] == 1 or _is_probable(steps[name])]
-        boxes = [name for name in names if name not in sure and shapes[name][1] >= LEAST_COLUMNS]
-        if len(sure) == 1:
-            result.update(dict.fromkeys(boxes, sure[0]))
+        scores = [name for name in names if shapes[name][1] == 1 or _is_probable(steps[name])]
+        boxes = [name for name in names if name not in scores and shapes[name][1] >= LEAST_COLUMNS]
+        if len(scores) == 1:
+            result.update(dict.fromkeys(boxes, scores[0]))
     return result
 
 
@@ -156,7 +157,7 @@ class Runs:
 
     Args:
         graph: a graph with ranges.
-        pictures: inputs of the network.
+        images: inputs of the network.
         ranges: for each image, replacements of the graph's ranges.
         changes: layers to change one at a time: rounded to 8 bits (None), or computed by another node.
         as_values: see ``OutputComparison``.
@@ -168,44 +169,52 @@ class Runs:
     def __init__(
         self,
         graph: Graph,
-        pictures: Sequence[Inputs],
+        images: Sequence[Inputs],
         ranges: Sequence[Fold],
         changes: Mapping[str, Node | None],
         *,
         as_values: bool = False,
     ) -> None:
-        self._graph, self._pictures, self._ranges = graph, pictures, ranges
-        self._comparison = OutputComparison(graph, pictures, as_values=as_values)
+        self._graph, self._images, self._ranges = graph, images, ranges
+        self._comparison = OutputComparison(graph, images, as_values=as_values)
         self._exact: list[ScoredOutputs] = []
         squares: dict[str, list[Squares]] = {name: [] for name in changes}
-        for picture, own in zip(pictures, ranges):
-            values = dict(reference.all_values(graph, picture, mode="float"))
+        for image, image_ranges in zip(images, ranges):
+            values = dict(reference.all_values(graph, image, mode="float"))
             exact = self._comparison.scored(values)
             self._exact.append(exact)
-
-            def alone(
-                name: str, values: Mapping[str, Array] = values, own: Fold = own, exact: ScoredOutputs = exact
-            ) -> Squares:
-                other = changes[name]
-                replaced = {} if other is None else {name: other}
-                return self._off(values, exact, {name: 8} if other is None else {}, own, replaced)
-
-            for name, off in zip(changes, parallel_map(alone, changes)):
-                squares[name].append(off)
+            squares_of_change = partial(self._squares_of_change, changes, values, exact, image_ranges)
+            for name, image_squares in zip(changes, parallel_map(squares_of_change, changes)):
+                squares[name].append(image_squares)
         self._spreads = self._comparison.spreads(self._exact)
-        self.errors = {name: error(off, self._spreads) for name, off in squares.items()}
+        self.errors = {name: error(change_squares, self._spreads) for name, change_squares in squares.items()}
 
     def error(self, bits: Mapping[str, int]) -> float:
         """Return the error of the outputs if all maps are rounded to their ``bits``."""
-        squares = list(parallel_map(partial(self._whole, bits), range(len(self._pictures))))
+        squares = list(parallel_map(partial(self._squares_of_image, bits), range(len(self._images))))
         return error(squares, self._spreads)
 
-    def _whole(self, bits: Mapping[str, int], index: int) -> Squares:
-        inputs = reference.by_name(self._graph, self._pictures[index])
-        start = {node.name: input_values(node, inputs[node.name]).astype(np.float32) for node in self._graph.inputs}
-        return self._off(start, self._exact[index], bits, self._ranges[index], anew=True)
+    def _squares_of_change(
+        self,
+        changes: Mapping[str, Node | None],
+        values: Mapping[str, Array],
+        exact: ScoredOutputs,
+        ranges: Fold,
+        name: str,
+    ) -> Squares:
+        """Return the squared errors of an image's outputs for the change of one layer; see ``_squares``."""
+        replacement = changes[name]
+        if replacement is None:
+            return self._squares(values, exact, {name: 8}, ranges)
+        return self._squares(values, exact, {}, ranges, {name: replacement})
 
-    def _off(
+    def _squares_of_image(self, bits: Mapping[str, int], index: int) -> Squares:
+        """Return the squared errors of an image's outputs if layers are rounded to their ``bits``."""
+        arrays = reference.by_name(self._graph, self._images[index])
+        inputs = {node.name: input_values(node, arrays[node.name]).astype(np.float32) for node in self._graph.inputs}
+        return self._squares(inputs, self._exact[index], bits, self._ranges[index], computes_all=True)
+
+    def _squares(
         self,
         values: Mapping[str, Array],
         exact: ScoredOutputs,
@@ -213,37 +222,35 @@ class Runs:
         ranges: Fold,
         replaced: Mapping[str, Node] = MappingProxyType({}),
         *,
-        anew: bool = False,
+        computes_all: bool = False,
     ) -> Squares:
         """Return the squared errors of the outputs if layers are rounded or replaced.
 
         Args:
-            values: exact outputs of the layers; with ``anew``, those of the inputs.
+            values: exact outputs of the layers; with ``computes_all``, those of the inputs.
             exact: exact values of the graph's outputs.
             bits: bits to which layers are rounded, by name.
             ranges: replacements of the graph's ranges.
             replaced: replacements of nodes, by name.
-            anew: compute all layers, not only those after a change.
+            computes_all: compute all layers, not only those after a change.
         """
-        ends, left = set(self._graph.output_layers), {name: len(to) for name, to in self._graph.consumers.items()}
+        output_layers = set(self._graph.output_layers)
+        readers_left = {name: len(readers) for name, readers in self._graph.consumers.items()}
         changed: dict[str, Array] = {}
         for node in self._graph.nodes:
-            computed = (anew and not node.operator.is_input) or node.name in replaced
-            moved = computed or any(name in changed for name in node.inputs)
-            if node.name in bits or moved:
-                if moved:
-                    inputs = [changed[name] if name in changed else values[name] for name in node.inputs]
-                    value = reference.layer(replaced.get(node.name, node), inputs, stored=False)
-                else:
-                    value = values[node.name]
+            is_new = node.name in replaced or (computes_all and not node.operator.is_input)
+            if is_new or any(name in changed for name in node.inputs):
+                inputs = [changed[name] if name in changed else values[name] for name in node.inputs]
+                value = reference.layer(replaced.get(node.name, node), inputs, stored=False)
                 changed[node.name] = self._rounded(node, value, bits, ranges)
+            elif node.name in bits:
+                changed[node.name] = self._rounded(node, values[node.name], bits, ranges)
             for name in node.inputs:
-                left[name] -= 1
-                if not left[name] and name not in ends:
+                readers_left[name] -= 1
+                if not readers_left[name] and name not in output_layers:
                     changed.pop(name, None)
-        return self._comparison.squares(
-            exact, {layer: changed[layer] if layer in changed else values[layer] for layer in ends}
-        )
+        outputs = {layer: changed[layer] if layer in changed else values[layer] for layer in output_layers}
+        return self._comparison.squares(exact, outputs)
 
     def _rounded(self, node: Node, value: Array, bits: Mapping[str, int], ranges: Fold) -> Array:
         """Return a layer's output rounded to its ``bits``, or unchanged if it has none."""
@@ -251,7 +258,7 @@ class Runs:
             return value
         rounded = node.with_attrs(bits=bits[node.name])
         if node.name in ranges.maps:
-            eight, wider = ranges.maps[node.name], ranges.wider[node.name]
-            own = eight if bits[node.name] == 8 else widened(node, wider)
+            in_16_bits = bits[node.name] != 8
+            own = widened(node, ranges.wider[node.name]) if in_16_bits else ranges.maps[node.name]
             rounded = rounded.with_attrs(scales=own.scales, zeros=own.zeros)
         return np.asarray(node.operator.store(rounded, value), value.dtype)

@@ -188,19 +188,19 @@ def spend(
     if not samples:
         raise InputError("--tolerance and --budget compare outputs on typical images; give --images DIR")
     search = _Search(graph, chosen, samples, limits, counted)
-    before = search.found
+    before = search.error
     search.buy(limits.tolerance or 0.0, (MOST_COST, MOST_COST), WORTH)
     if badness is not None:
         search.buy_until_useful(badness)
-    return search.made, search.report(before)
+    return search.choices, search.report(before)
 
 
 class _Search:
     """State of a search for maps in 16 bits.
 
     Attributes:
-        made: the choices so far.
-        found: measured error of the outputs with these choices.
+        choices: the choices so far.
+        error: measured error of the outputs with these choices.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class _Search:
         self._shares = _shares(graph, possible)
         self._groups = precision.joined_layers(graph)
         self._prices = self._milliseconds if limits.share is None else self._shares
-        self.made = dict(chosen)
+        self.choices = dict(chosen)
         self._budget = math.inf if limits.budget is None else limits.budget
         self._share = math.inf
         if limits.share is not None and counted is None:
@@ -225,7 +225,7 @@ class _Search:
         waiting = [
             name
             for name in possible
-            if name not in self.made and self._groups[name] <= possible.keys() and self._is_cheap(self._new(name))
+            if name not in self.choices and self._groups[name] <= possible.keys() and self._is_cheap(self._new(name))
         ]
         asked = {member for name in waiting for member in self._groups[name]}
         names, count = looked_at(graph, asked, len(samples), limits.images)
@@ -235,10 +235,10 @@ class _Search:
         self._sort()
         self._counts = MOST_COUNTS
         self._costs = None if counted is None else _larger(counted(self._assigned()))
-        self.found = self._measured()
+        self.error = self._measured()
         # Layers that are not measured keep their part of the error.
-        in_8_bits = sum(error**2 for name, error in self._errors.items() if self.made.get(name) is None)
-        self._others = max(self.found**2 - in_8_bits, 0.0) if len(self._errors) < len(possible) else 0.0
+        in_8_bits = sum(error**2 for name, error in self._errors.items() if self.choices.get(name) is None)
+        self._others = max(self.error**2 - in_8_bits, 0.0) if len(self._errors) < len(possible) else 0.0
 
     def _run(self, changes: Mapping[str, None], *, as_values: bool = False) -> None:
         images, ranges = zip(*self._samples)
@@ -257,7 +257,7 @@ class _Search:
 
     def _assigned(self, more: Mapping[str, PrecisionChoice] = MappingProxyType({})) -> Graph:
         """Return the graph with the bits of the choices so far, and of further ones."""
-        return precision.assign(self._graph, {**self.made, **more})[0]
+        return precision.assign(self._graph, {**self.choices, **more})[0]
 
     def _measured(self) -> float:
         bits = {node.name: node.attrs["bits"] for node in self._assigned().nodes if "bits" in node.attrs}
@@ -265,10 +265,10 @@ class _Search:
 
     def _new(self, name: str) -> list[str]:
         """Return the layers that get 16 bits together with a layer."""
-        return [member for member in self._groups[name] if member not in self.made]
+        return [member for member in self._groups[name] if member not in self.choices]
 
     def _share_left(self, share: float) -> float:
-        return share - sum(self._shares[name] for name, why in self.made.items() if why is not None)
+        return share - sum(self._shares[name] for name, why in self.choices.items() if why is not None)
 
     def _is_cheap(self, new: Sequence[str]) -> bool:
         time, share = (sum(prices[member] for member in new) for prices in (self._milliseconds, self._shares))
@@ -298,27 +298,27 @@ class _Search:
         """
         target, offered = enough, list(self._waiting)
         for _ in range(ROUNDS):
-            if self.found <= enough or not offered:
+            if self.error <= enough or not offered:
                 break
-            in_8_bits = (error**2 for name, error in self._errors.items() if self.made.get(name) is None)
-            rest = math.sqrt(self._others + sum(in_8_bits))
+            in_8_bits = (error**2 for name, error in self._errors.items() if self.choices.get(name) is None)
+            remaining_error = math.sqrt(self._others + sum(in_8_bits))
             for name in list(offered):
-                if rest <= target:
+                if remaining_error <= target:
                     break
                 new = self._new(name)
                 # The user can request 8 bits.
-                allowed = all(self.made.get(member, True) for member in self._groups[name])
+                allowed = all(self.choices.get(member, True) for member in self._groups[name])
                 gain = sum(self._errors[member] ** 2 for member in new)
-                if new and allowed and self._is_affordable(new, gain / max(rest**2, 1e-24), most, worth):
+                if new and allowed and self._is_affordable(new, gain / max(remaining_error**2, 1e-24), most, worth):
                     self._store(new)
-                    rest = math.sqrt(max(rest**2 - gain, 0.0))
+                    remaining_error = math.sqrt(max(remaining_error**2 - gain, 0.0))
                 offered.remove(name)
-            self.found = self._measured()
-            target *= min(0.8, enough / max(self.found, 1e-12))
+            self.error = self._measured()
+            target *= min(0.8, enough / max(self.error, 1e-12))
 
     def _store(self, layers: Sequence[str]) -> None:
         """Store layers in 16 bits."""
-        self.made.update((member, PrecisionChoice(member, BY_MEASURE)) for member in layers)
+        self.choices.update((member, PrecisionChoice(member, BY_MEASURE)) for member in layers)
         self._budget -= sum(self._milliseconds[member] for member in layers)
         self._share -= sum(self._shares[member] for member in layers)
 
@@ -331,7 +331,7 @@ class _Search:
         Returns:
             Whether layers were stored, and a frame does not take longer than before.
         """
-        left = [name for name in self._waiting if all(self.made.get(member, True) for member in self._groups[name])]
+        left = [name for name in self._waiting if all(self.choices.get(member, True) for member in self._groups[name])]
         new = list(dict.fromkeys(member for name in left for member in self._new(name)))
         if not new:
             return False
@@ -345,7 +345,7 @@ class _Search:
         elif not self._is_cheap(new):
             return False
         self._store(new)
-        self.found = self._measured()
+        self.error = self._measured()
         return faster
 
     def buy_until_useful(self, badness: Callable[[Graph], float]) -> None:
@@ -354,31 +354,34 @@ class _Search:
         limit = FAR_OF_FEW if few else FAR
         if bad > limit and few:  # a warning compares all outputs as values
             self._run(dict.fromkeys(self._errors), as_values=True)
-            self.found = self._measured()
+            self.error = self._measured()
             self._sort()
-        while self.found > 0.0 and bad > limit:
+        while self.error > 0.0 and bad > limit:
             limit = NEAR
-            before = dict(self.made), self.found, self._costs
+            before = dict(self.choices), self.error, self._costs
             # One map alone can be without effect if values clip in others, or only in images that are not measured.
-            for target, worth in ((LESS * self.found, FAR_WORTH), (0.0, FAR_WORTH), (0.0, 0.0)):
+            for target, worth in ((LESS * self.error, FAR_WORTH), (0.0, FAR_WORTH), (0.0, 0.0)):
                 self._share, self._counts = self._share_left(FAR_COST - 1.0), MOST_COUNTS
                 share = 1.0 if not worth and self._store_all() else LEAST_GAIN
                 self.buy(target, (FAR_COST, FAR_DRAWS), worth)
                 then = badness(self._assigned())
-                if then <= share * bad or self.found <= share * before[1]:
+                if then <= share * bad or self.error <= share * before[1]:
                     break
-                self.made, self.found, self._costs = dict(before[0]), *before[1:]
+                self.choices, self.error, self._costs = dict(before[0]), *before[1:]
             else:  # values clip in 16 bits as well
                 break
             bad = then
 
     def report(self, before: float) -> Spent:
         """Return the report of the search; ``before`` is the error before it."""
-        fine = {choice.layer for choice in precision.assign(self._graph, self.made)[1]}
+        sixteen_bit = {choice.layer for choice in precision.assign(self._graph, self.choices)[1]}
         errors, limits = self._errors, self._limits
         order = sorted(errors, key=lambda name: errors[name] ** 2 / max(self._prices[name], 1e-12), reverse=True)
-        rows = (Sensitivity(name, errors[name], self._milliseconds[name], 16 if name in fine else 8) for name in order)
-        return Spent(tuple(rows), before, self.found, limits.tolerance, limits.budget, limits.share, self._costs)
+        rows = (
+            Sensitivity(name, errors[name], self._milliseconds[name], 16 if name in sixteen_bit else 8)
+            for name in order
+        )
+        return Spent(tuple(rows), before, self.error, limits.tolerance, limits.budget, limits.share, self._costs)
 
 
 def _larger(cost: CostRatios) -> float:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 from typing import Protocol
 
@@ -390,33 +391,25 @@ class Runs:
 
         Args:
             network: the network as it is drawn.
-            causes: measure clipping and rounding separately.
+            causes: measure clipping and rounding separately, and the losses of layers.
             seen: use the ranges learnt from all images, as if images like the held-out ones were in the calibration.
         """
 
         def run(sample: Sample, store: Store) -> dict[str, Array]:
             return network.run(sample.image, None if seen else sample.fold, store)
 
-        def measured(sample: Sample) -> tuple[dict[str, Array], dict[str, tuple[float, float, float]]]:
-            losses: dict[str, tuple[float, float, float]] = {}
+        def with_losses(sample: Sample) -> tuple[dict[str, Array], dict[str, _MapLoss]]:
+            losses: dict[str, _MapLoss] = {}
+            return run(sample, partial(_stored, losses if causes else None)), losses
 
-            def stored(node: Node, value: Array) -> Array:
-                if all(node.attrs.get(key) is None for key in ("scale", "scales")):
-                    return value  # a copy, or a vector without a scale so far
-                rounded = np.asarray(node.operator.store(node, value), np.float32)
-                if _has_range(node, value):
-                    losses[node.name] = _loss(node, value, rounded)
-                return rounded
-
-            return run(sample, stored), losses
-
-        runs = list(parallel_map(measured, self._measured))
+        runs = list(parallel_map(with_losses, self._measured))
         results = [outputs for outputs, _ in runs]
-        worst = {name: self._worst(name, results) for name in results[0]}
-        images = {*worst.values()} if causes else set[int]()
-        clipped_by, rounded_by = (
-            {index: run(self._measured[index], store) for index in images} for store in (within_ends, in_steps)
-        )
+        worst_images = {name: self._worst(name, results) for name in results[0]}
+        clipped_by, rounded_by = dict[int, dict[str, Array]](), dict[int, dict[str, Array]]()
+        if causes:
+            for index in {*worst_images.values()}:
+                clipped_by[index] = run(self._measured[index], within_ends)
+                rounded_by[index] = run(self._measured[index], in_steps)
         outputs = [
             OutputError(
                 name,
@@ -427,15 +420,11 @@ class Runs:
                 self._bound(name, results),
                 self._few,
             )
-            for name, index in worst.items()
+            for name, index in worst_images.items()
         ]
         outputs.sort(key=lambda output: (-output.bound, -output.badness))
-        layers = []
-        for name in runs[0][1]:
-            energy, clipped, rounded = np.sum([losses[name] for _, losses in runs], axis=0)
-            if clipped or rounded:
-                layers.append(LayerLoss(name, float(clipped / max(energy, 1e-30)), float(rounded / max(energy, 1e-30))))
-        return UnseenError(tuple(outputs), tuple(layers), len(self._measured), self._held_out and not seen)
+        layers = _layer_losses([losses for _, losses in runs])
+        return UnseenError(tuple(outputs), layers, len(self._measured), self._held_out and not seen)
 
     def _cosines(self, name: str, results: Sequence[Mapping[str, Array]]) -> list[float]:
         """Return the cosine of each image's output; for outputs of few values, that of all images together."""
@@ -514,6 +503,30 @@ def in_steps(node: Node, value: Array) -> Array:
     return np.asarray(np.rint(value / step) * step, np.float32)
 
 
+_MapLoss = tuple[float, float, float]
+"""Energy of a map around its mean, and the energies lost by clipping and by rounding."""
+
+
+def _stored(losses: dict[str, _MapLoss] | None, node: Node, value: Array) -> Array:
+    """Return a layer's values as stored, and add the loss of a map with a range to ``losses``; None drops them."""
+    if all(node.attrs.get(key) is None for key in ("scale", "scales")):
+        return value  # a copy, or a vector without a scale so far
+    rounded = np.asarray(node.operator.store(node, value), np.float32)
+    if losses is not None and _has_range(node, value):
+        losses[node.name] = _loss(node, value, rounded)
+    return rounded
+
+
+def _layer_losses(losses: Sequence[Mapping[str, _MapLoss]]) -> tuple[LayerLoss, ...]:
+    """Return the losses of layers over all images as shares of their energy, without layers that lose nothing."""
+    layers = []
+    for name in losses[0]:
+        energy, clipped, rounded = np.sum([image_losses[name] for image_losses in losses], axis=0)
+        if clipped or rounded:
+            layers.append(LayerLoss(name, float(clipped / max(energy, 1e-30)), float(rounded / max(energy, 1e-30))))
+    return tuple(layers)
+
+
 def _has_range(node: Node, value: Array) -> bool:
     return value.ndim == 3 and "bits" in node.operator.attrs and node.attrs.get("scales") is not None
 
@@ -522,8 +535,8 @@ def _ends(node: Node, channels: int) -> tuple[NDArray[np.float64], NDArray[np.fl
     return Range(tuple(node.attrs["scales"]), tuple(node.attrs["zeros"])).ends(channels)
 
 
-def _loss(node: Node, exact: Array, stored: Array) -> tuple[float, float, float]:
-    """Return a map's energy around its mean, and the energies lost by clipping and by rounding."""
+def _loss(node: Node, exact: Array, stored: Array) -> _MapLoss:
+    """Return the loss of a map from its exact and its stored values."""
     low, high = _ends(node, exact.shape[-1])
     inside = np.clip(exact, low, high)
     around = exact - exact.mean(axis=(0, 1)) if exact.shape[0] * exact.shape[1] > 1 else exact

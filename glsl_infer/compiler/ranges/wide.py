@@ -146,13 +146,13 @@ def _why_split(graph: Graph, node: Node, columns: Columns, bound: int, block: in
     if columns.slots <= MOST_COORDINATES:
         return ""
     height, width, _ = graph.shapes[node.name]
-    whole = weights_plan.LayerWeights(
+    layer = weights_plan.LayerWeights(
         node.name, columns.slices, height * width, columns.count, columns.count + 2, bits=8
     )
-    modes = weights_plan.costs(whole, uniform_vectors)
+    modes = weights_plan.costs(layer, uniform_vectors)
     if columns.count > weight_bytes.most_columns(columns.taps_per_slot):
         del modes["texture"]
-    sums = _cost_of_sums(whole, -(-columns.slots // block), uniform_vectors)
+    sums = _cost_of_sums(layer, -(-columns.slots // block), uniform_vectors)
     if min(modes.values()) <= target.exactness * sums:
         return ""
     return (
@@ -164,17 +164,17 @@ def _why_split(graph: Graph, node: Node, columns: Columns, bound: int, block: in
 def cost_of_sums(choice: WeightsChoice, columns: Columns, uniform_vectors: int) -> float:
     """Return the microseconds per frame of partial sums for a layer whose weights are constants in shader source."""
     vectors = choice.columns + 2
-    whole = weights_plan.LayerWeights(choice.layer, choice.slices, choice.pixels, choice.columns, vectors, bits=8)
+    layer = weights_plan.LayerWeights(choice.layer, choice.slices, choice.pixels, choice.columns, vectors, bits=8)
     block = _block(columns, min(columns.slots, MAX_TEXTURES), uniform_vectors)
-    return _cost_of_sums(whole, -(-columns.slots // block), uniform_vectors)
+    return _cost_of_sums(layer, -(-columns.slots // block), uniform_vectors)
 
 
-def _cost_of_sums(whole: weights_plan.LayerWeights, blocks: int, uniform_vectors: int) -> float:
-    columns = -(-whole.columns // blocks) // 2
-    halves = replace(whole, slices=2 * blocks * whole.slices, columns=columns, vectors=columns)
-    apart = weights_plan.costs(halves, uniform_vectors)["baked" if columns > uniform_vectors else "uniform"]
-    last = replace(whole, columns=2 * blocks, vectors=2 * blocks)
-    return apart + weights_plan.costs(last, uniform_vectors)["uniform"]
+def _cost_of_sums(layer: weights_plan.LayerWeights, blocks: int, uniform_vectors: int) -> float:
+    columns = -(-layer.columns // blocks) // 2
+    halves = replace(layer, slices=2 * blocks * layer.slices, columns=columns, vectors=columns)
+    products = weights_plan.costs(halves, uniform_vectors)["baked" if columns > uniform_vectors else "uniform"]
+    last = replace(layer, columns=2 * blocks, vectors=2 * blocks)
+    return products + weights_plan.costs(last, uniform_vectors)["uniform"]
 
 
 def _block(columns: Columns, textures: int, uniform_vectors: int) -> int:
@@ -211,6 +211,7 @@ def textures_of_maps(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
 
 
 def _split(node: Node, read: Bounds, block: int) -> tuple[Node, Node]:
+    """Return the products and the sum of a wide convolution, from the bounds of its input and the slots of a block."""
     kernel = node.weights["kernel"]
     attrs = {key: node.attrs[key] for key in ("strides", "padding", "groups", "dilations")}
     unit = _units(kernel, node.attrs["groups"], block, read)

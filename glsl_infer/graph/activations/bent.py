@@ -35,6 +35,8 @@ def prelu(*slopes: float) -> Activation:
 
 
 def _bent_at_zero(name: str, slopes: tuple[float, ...], constant: Constant) -> Activation:
+    """Return the identity with other slopes below 0: ``slopes`` are those of its text, ``constant`` of its values."""
+
     def function(x: Array) -> Array:
         y: Array = np.minimum(x, 0.0)  # in place from here on, which is faster than np.where
         y *= np.asarray(constant, x.dtype)

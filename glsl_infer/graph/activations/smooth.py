@@ -70,6 +70,8 @@ def selu() -> Activation:
 
 
 def _elu(name: str, alpha: float, scale: float, parameters: tuple[float, ...]) -> Activation:
+    """Return ``scale * x`` above 0, and ``scale * alpha * (exp(x) - 1)`` below."""
+
     def function(x: Array) -> Array:
         return scale * (np.maximum(x, 0.0) + alpha * np.expm1(np.minimum(x, 0.0)))
 

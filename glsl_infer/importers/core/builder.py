@@ -11,7 +11,7 @@ from glsl_infer.graph import Graph, GraphOutput, Node, Shape
 from glsl_infer.graph.purposes import VALUES
 from glsl_infer.importers.core import limits
 from glsl_infer.importers.core.io_options import IoOptions, with_io_options
-from glsl_infer.importers.core.output_tail import with_ended, with_steps
+from glsl_infer.importers.core.output_tail import with_host_steps_marked, with_steps
 from glsl_infer.importers.core.patterns import fused
 from glsl_infer.importers.core.report import DROPPED, ImportReport, LayerStatus, guess, runs
 
@@ -33,17 +33,17 @@ class GraphBuilder:
         self.refusals: list[ModelError] = []
         self.guessed: set[str] = set()
         self.unknown: set[str] = set()
-        self._taken: set[str] = set()
-        self._next: dict[str, int] = {}
+        self._used_names: set[str] = set()
+        self._last_suffix: dict[str, int] = {}
         self._weights = limits.Weights("the model")
 
     def free_name(self, plain_name: str) -> str:
         """Reserve and return a name, with the suffix ``~1``, ``~2`` ... if it is in use: layers may be reused."""
         name = plain_name
-        while name in self._taken:
-            self._next[plain_name] = self._next.get(plain_name, 0) + 1
-            name = f"{plain_name}~{self._next[plain_name]}"
-        self._taken.add(name)
+        while name in self._used_names:
+            self._last_suffix[plain_name] = self._last_suffix.get(plain_name, 0) + 1
+            name = f"{plain_name}~{self._last_suffix[plain_name]}"
+        self._used_names.add(name)
         return name
 
     def refuse(self, refusal: ModelError, name: str, inputs: tuple[str, ...], shape: Sequence[int | None]) -> str:
@@ -109,25 +109,31 @@ class GraphBuilder:
         """
         known_outputs = [(output, node) for output, node in nodes if node not in self.unknown]
         outputs = [with_steps(output, node, self.nodes, self.shapes, shapes) for output, node in known_outputs]
-        rows = dict(zip(self.rows, with_ended(self.rows, self.nodes, [node for _, node in known_outputs], outputs)))
-        kept_nodes, all_problems = needed(self.nodes, outputs), [*self.refusals, *problems]
+        output_nodes = [node for _, node in known_outputs]
+        rows = dict(zip(self.rows, with_host_steps_marked(self.rows, self.nodes, output_nodes, outputs)))
+        all_problems = [*self.refusals, *problems]
         if len(known_outputs) < len(nodes) or not complete:  # the nodes before an unknown tensor can still be inspected
-            kept_nodes = self.nodes
-            read = {read for node in kept_nodes for read in node.inputs} | {
-                each for out in outputs for each in out.layers
-            }
-            loose = [node.name for node in kept_nodes if node.name not in read | self.guessed]
-            outputs += [GraphOutput(f"before:{each}", (each,), (), VALUES) for each in loose]
+            graph_nodes = self.nodes
+            outputs += self._unread_nodes(outputs)
+        else:
+            graph_nodes = needed(self.nodes, outputs)
         graph = None
         try:
-            graph = fused(Graph(name, kept_nodes, outputs)) if outputs else None
-            rows = rows if graph is None else _with_fusions(rows, kept_nodes, graph)
+            graph = fused(Graph(name, graph_nodes, outputs)) if outputs else None
+            rows = rows if graph is None else _with_fusions(rows, graph_nodes, graph)
             if graph is not None and not all_problems:
                 _require_inputs_read(graph)
             graph = with_io_options(graph, options(graph)) if graph is not None else None
         except InputError as error:
             all_problems.append(error)
         return ImportReport(tuple(rows.values()), graph, frozenset(self.guessed), tuple(all_problems), tuple(warnings))
+
+    def _unread_nodes(self, outputs: Sequence[GraphOutput]) -> list[GraphOutput]:
+        """Return an output for each node that neither another node nor an output reads, except placeholders."""
+        read = {source for node in self.nodes for source in node.inputs}
+        read |= {layer for output in outputs for layer in output.layers} | self.guessed
+        unread = [node.name for node in self.nodes if node.name not in read]
+        return [GraphOutput(f"before:{layer}", (layer,), (), VALUES) for layer in unread]
 
 
 def _with_fusions(rows: Mapping[str, LayerStatus], nodes: Sequence[Node], graph: Graph) -> dict[str, LayerStatus]:
@@ -142,17 +148,17 @@ def _with_fusions(rows: Mapping[str, LayerStatus], nodes: Sequence[Node], graph:
     for node in nodes:
         layers[node.name] = node.name if node.name in rows or not layers else layers[next(reversed(layers))]
     before = {node.name: node for node in nodes}
-    left: dict[str, list[Node]] = {layer: [] for layer in layers.values()}
+    nodes_of_layer: dict[str, list[Node]] = {layer: [] for layer in layers.values()}
     for node in graph.nodes:
-        left[layers[node.name if node.name in layers else node.name.rpartition("~")[0]]].append(node)
+        nodes_of_layer[layers[node.name if node.name in layers else node.name.rpartition("~")[0]]].append(node)
     result = dict(rows)
-    for layer, own in left.items():
-        fused_nodes = [node for node in own if node.name in before and node.inputs != before[node.name].inputs]
+    for layer, remaining in nodes_of_layer.items():
+        fused_nodes = [node for node in remaining if node.name in before and node.inputs != before[node.name].inputs]
         if layer in rows and fused_nodes:
-            operators = tuple(node.op for node in own)
+            operators = tuple(node.op for node in remaining)
             note = f"{fused_nodes[-1].attrs.get('function', fused_nodes[-1].op)} in pieces"
             result[layer] = replace(rows[layer], runs=runs(operators), operators=operators, note=note)
-        elif layer in rows and not own:
+        elif layer in rows and not remaining:
             result[layer] = replace(rows[layer], runs=DROPPED, operators=(), note="a piece of a later operator")
     return result
 

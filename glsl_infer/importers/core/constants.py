@@ -30,27 +30,26 @@ def with_constant_map(
         value: the constants. They are broadcast to the shape, with or without leading axes of 1.
         first: whether the constants are the first operand.
     """
-    numbers = np.asarray(value, np.float64)
-    while numbers.ndim > len(shape) and numbers.shape[0] == 1:
-        numbers = numbers[0]
-    numbers = numbers.reshape((1,) * (3 - numbers.ndim) + numbers.shape)
+    constant = np.asarray(value, np.float64)
+    while constant.ndim > len(shape) and constant.shape[0] == 1:
+        constant = constant[0]
+    constant = constant.reshape((1,) * (3 - constant.ndim) + constant.shape)
     full_shape = (1,) * (3 - len(shape)) + tuple(shape)
-    fits = len(shape) in TEXTURE_RANKS and all(axis in (1, size) for axis, size in zip(numbers.shape, full_shape))
-    per_channel = max(numbers.shape[:2]) == 1
+    fits = len(shape) in TEXTURE_RANKS and all(axis in (1, size) for axis, size in zip(constant.shape, full_shape))
+    per_channel = max(constant.shape[:2]) == 1
     if not fits or operation not in DRAWN or (per_channel and operation in _WITHOUT_MAP):
         return []
-    if not np.isfinite(numbers).all():
+    if not np.isfinite(constant).all():
         return []
     if operation == "divide" and not first:
-        if not numbers.all():
+        if not constant.all():
             return []
-        operation, numbers = "multiply", 1.0 / numbers
-    nodes = [constant_map(name, numbers)]
+        operation, constant = "multiply", 1.0 / constant
+    nodes = [constant_map(name, constant)]
     if len(shape) == 1:
-        nodes.append(Node(f"{name}-vector", "reshape", (name,), {"shape": (numbers.size,)}))
-    constant = nodes[-1].name
-    inputs = (constant, source) if first else (source, constant)
-    if operation == "add" and numbers.shape == full_shape:
+        nodes.append(Node(f"{name}-vector", "reshape", (name,), {"shape": (constant.size,)}))
+    inputs = (nodes[-1].name, source) if first else (source, nodes[-1].name)
+    if operation == "add" and constant.shape == full_shape:
         return [*nodes, Node(f"{name}-add", "add", inputs, {"activation": "linear"})]
     return [*nodes, Node(f"{name}-{operation}", "binary", inputs, {"operation": operation})]
 

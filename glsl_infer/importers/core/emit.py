@@ -68,10 +68,11 @@ class Chain:
 
     def free(self, part: str) -> str:
         """Return a name for another node."""
-        name, used = f"{self.name}-{part}", {node.name for node in self.nodes}
         if not self.nodes:
             return self.name
-        return next(each for each in (name, *(f"{name}-{n}" for n in range(2, 99))) if each not in used)
+        name, used = f"{self.name}-{part}", {node.name for node in self.nodes}
+        candidates = (name, *(f"{name}-{count}" for count in range(2, 99)))
+        return next(candidate for candidate in candidates if candidate not in used)
 
     def emit(self, op: str, *reads: str, part: str = "", weights: Mapping[str, Any] | None = None, **attrs: Any) -> str:
         """Append a node that reads some nodes; return its name."""
@@ -117,46 +118,36 @@ def from_left(name: str, operation: str, sources: Sequence[str], shapes: Sequenc
         return [Node(name, "add", tuple(sources), {"activation": "linear"})]
     nodes: list[Node] = []
     left, shape = sources[0], shapes[0]
-    for number, (right, other) in enumerate(zip(sources[1:], shapes[1:])):
-        nodes.append(two(f"{name}-{number + 1}" if number else name, operation, (left, right), (shape, other)))
-        left, shape = nodes[-1].name, np.broadcast_shapes(shape, other)
+    for right, right_shape in zip(sources[1:], shapes[1:]):
+        node_name = f"{name}-{len(nodes) + 1}" if nodes else name
+        nodes.append(two(node_name, operation, (left, right), (shape, right_shape)))
+        left, shape = node_name, np.broadcast_shapes(shape, right_shape)
     return nodes
 
 
 def reduced(name: str, source: str, shape: Shape, kind: str, axes: Sequence[int], *, keep: bool) -> list[Node]:
-    """Return a reduction along axes: ``kind`` is one of ``cpu.tensors.REDUCTIONS``. A sequence is a map of one row."""
-    over, chain = tuple(sorted(set(axes))), Chain(name, source, shape)
-    line = len(shape) == 2
-    rows, columns, channels = (axis - line in over for axis in range(3))
-    sums = kind in ("mean", "sum")
-    is_drawn = kind in WITH_SHADER and (line or len(shape) == 3) and (keep or len(over) < len(shape)) and over
-    if not is_drawn or (channels and sums and (line or not keep)):
+    """Return a reduction along axes. A sequence is a map of one row.
+
+    Args:
+        name: of the first node.
+        source: name of the input node, of ``shape``.
+        shape: of the tensor.
+        kind: one of ``cpu.tensors.REDUCTIONS``.
+        axes: the reduced axes.
+        keep: whether the result has the reduced axes, with a length of 1.
+    """
+    over = tuple(sorted(set(axes)))
+    is_sequence, is_average = len(shape) == 2, kind in ("mean", "sum")
+    rows, columns, channels = (axis - is_sequence in over for axis in range(3))
+    has_map_shape = is_sequence or len(shape) == 3
+    is_drawn = kind in WITH_SHADER and has_map_shape and (keep or len(over) < len(shape)) and over
+    if not is_drawn or (channels and is_average and (is_sequence or not keep)):
         return [Node(name, "tensor_reduce", (source,), {"reduction": kind, "axes": over, "keep": keep})]
-    if line:
+    chain = Chain(name, source, shape)
+    if is_sequence:
         chain.reshaped((1, *shape))
-    height, width, depth = chain.shape
-    if sums and (rows or columns):  # the mean of a row of one pixel is a global mean
-        rows, columns = rows or height == 1, columns or width == 1
-    pixels = float((height if rows else 1) * (width if columns else 1))
-    if not sums:
-        if rows:
-            chain.add(f"{kind}_pool", part="rows", pool=(height, 1), **ONCE)
-        if columns:
-            chain.add(f"{kind}_pool", part="columns", pool=(1, width), **ONCE)
-        if channels:
-            chain.add("channel_extreme", part="channels", operation=kind)
-    elif channels:
-        factor = 1.0 / depth if kind == "mean" else pixels
-        weights = {"kernel": np.full((1, 1, depth, 1), factor), "bias": np.zeros(1)}
-        chain.add("conv2d", part="channels", weights=weights, groups=1, activation="linear", **ONCE)
-    elif kind == "sum":
-        chain.add("rescaling", part="sum", scales=(pixels,), offsets=(0.0,))
-    chain.shape = (1 if rows else height, 1 if columns else width, 1 if channels else depth)
-    if sums and rows and columns:
-        chain.add("global_average_pool", part="mean", scale=None)
-        chain.shape = chain.shape[2:]
-    elif sums and (rows or columns):
-        chain.add("average_pool", part="mean", pool=(height, 1) if rows else (1, width), **ONCE)
+    add = _add_average if is_average else _add_extreme
+    add(chain, kind, rows=rows, columns=columns, channels=channels)
     result = tuple(1 if axis in over else size for axis, size in enumerate(shape) if keep or axis not in over)
     if len(result) == 1 < len(chain.shape):
         chain.add("flatten", part="vector", scale=None)
@@ -165,6 +156,41 @@ def reduced(name: str, source: str, shape: Shape, kind: str, axes: Sequence[int]
     else:
         chain.reshaped(result)
     return chain.nodes
+
+
+def _add_extreme(chain: Chain, kind: str, *, rows: bool, columns: bool, channels: bool) -> None:
+    """Append the largest or smallest values of a map (``kind`` is ``max`` or ``min``) along axes."""
+    height, width, depth = chain.shape
+    if rows:
+        chain.add(f"{kind}_pool", part="rows", pool=(height, 1), **ONCE)
+    if columns:
+        chain.add(f"{kind}_pool", part="columns", pool=(1, width), **ONCE)
+    if channels:
+        chain.add("channel_extreme", part="channels", operation=kind)
+    chain.shape = (1 if rows else height, 1 if columns else width, 1 if channels else depth)
+
+
+def _add_average(chain: Chain, kind: str, *, rows: bool, columns: bool, channels: bool) -> None:
+    """Append the mean or sum of a map along axes. A sum is a mean times the number of elements.
+
+    The factor comes first: in the weights of a convolution over the channels, or in a rescaling.
+    """
+    height, width, depth = chain.shape
+    if rows or columns:  # the mean of a row of one pixel is a global mean
+        rows, columns = rows or height == 1, columns or width == 1
+    pixels = float((height if rows else 1) * (width if columns else 1))
+    if channels:
+        factor = 1.0 / depth if kind == "mean" else pixels
+        weights = {"kernel": np.full((1, 1, depth, 1), factor), "bias": np.zeros(1)}
+        chain.add("conv2d", part="channels", weights=weights, groups=1, activation="linear", **ONCE)
+    elif kind == "sum":
+        chain.add("rescaling", part="sum", scales=(pixels,), offsets=(0.0,))
+    chain.shape = (1 if rows else height, 1 if columns else width, 1 if channels else depth)
+    if rows and columns:
+        chain.add("global_average_pool", part="mean", scale=None)
+        chain.shape = chain.shape[2:]
+    elif rows or columns:
+        chain.add("average_pool", part="mean", pool=(height, 1) if rows else (1, width), **ONCE)
 
 
 def product(name: str, source: str, shape: Shape, kernel: Array, bias: Array | None = None) -> Node:
@@ -265,38 +291,58 @@ def concatenated_with(
     ]
     if not all(value is None or np.isfinite(value).all() for value in constants):
         raise ModelError.layer(name, "a constant that is not finite", "give finite numbers")
-    nodes: list[Node] = []
     if in_textures(*shapes):
-        names, all_shapes, tensors = list[str](), list[Shape](), iter(zip(sources, shapes))
-        for value in constants:
-            if value is None:
-                source, shape = next(tensors)
-            else:
-                source, shape = f"{name}-{len(nodes) + 1}" if nodes else name, value.shape
-                nodes.append(constant_map(source, value.reshape((1,) * (3 - len(size)) + shape)))
-                if len(size) == 1:
-                    nodes.append(Node(f"{source}-vector", "reshape", (source,), {"shape": shape}))
-                source = nodes[-1].name
-            names.append(source)
-            all_shapes.append(shape)
-        return [*nodes, *concatenated(f"{name}-all", names, all_shapes, axis)]
-    computed = [index for index, value in enumerate(constants) if value is None]
-    if computed != list(range(computed[0], computed[0] + len(computed))):
+        return _with_constant_maps(name, sources, shapes, constants, axis)
+    return _with_constant_padding(name, sources, shapes, constants, axis)
+
+
+def _with_constant_maps(
+    name: str, sources: Sequence[str], shapes: Sequence[Shape], constants: Sequence[Array | None], axis: int
+) -> list[Node]:
+    """Return maps or vectors concatenated with constants, each of which becomes a node of its own."""
+    rank = len(shapes[0])
+    nodes, names, all_shapes = list[Node](), list[str](), list[Shape]()
+    tensors = iter(zip(sources, shapes))
+    for constant in constants:
+        if constant is None:
+            source, shape = next(tensors)
+        else:
+            source, shape = f"{name}-{len(nodes) + 1}" if nodes else name, constant.shape
+            nodes.append(constant_map(source, constant.reshape((1,) * (3 - rank) + shape)))
+            if rank == 1:
+                nodes.append(Node(f"{source}-vector", "reshape", (source,), {"shape": shape}))
+            source = nodes[-1].name
+        names.append(source)
+        all_shapes.append(shape)
+    return [*nodes, *concatenated(f"{name}-all", names, all_shapes, axis)]
+
+
+def _with_constant_padding(
+    name: str, sources: Sequence[str], shapes: Sequence[Shape], constants: Sequence[Array | None], axis: int
+) -> list[Node]:
+    """Return tensors with constants before and after them: padded with zeros, to which the constants are added.
+
+    Raises:
+        ModelError: a constant is between tensors.
+    """
+    tensors = [index for index, constant in enumerate(constants) if constant is None]
+    if tensors != list(range(tensors[0], tensors[0] + len(tensors))):
         raise ModelError.layer(name, "a constant between tensors", "put constants before or after them")
-    # The tensors are padded with zeros, and the constants are added in the padding.
-    ends = [
-        np.concatenate([np.zeros(size, np.float32), *(value for value in part if value is not None)], axis)
-        for part in (constants[: computed[0]], constants[computed[-1] + 1 :])
-    ]
+    length = sum(shape[axis] for shape in shapes)
+    empty, shape = ((*shapes[0][:axis], size, *shapes[0][axis + 1 :]) for size in (0, length))
+    before, after = (
+        np.concatenate([np.zeros(empty, np.float32), *(constant for constant in side if constant is not None)], axis)
+        for side in (constants[: tensors[0]], constants[tensors[-1] + 1 :])
+    )
     nodes = concatenated(name, sources, shapes, axis) if len(sources) > 1 else []
-    source, own = (nodes[-1].name, f"{name}-padded") if nodes else (sources[0], name)
-    around = [(0, 0)] * len(size)
-    around[axis] = (ends[0].shape[axis], ends[1].shape[axis])
-    nodes += padded(own, source, (*size[:axis], sum(shape[axis] for shape in shapes), *size[axis + 1 :]), around)
-    middle = np.zeros((*size[:axis], sum(shape[axis] for shape in shapes), *size[axis + 1 :]), np.float32)
-    plus = {"constant": np.concatenate([ends[0], middle, ends[1]], axis)}
-    if plus["constant"].any():
-        nodes.append(Node(f"{name}-constants", "tensor_binary", (nodes[-1].name,), {"operation": "add"}, plus))
+    source, padded_name = (nodes[-1].name, f"{name}-padded") if nodes else (sources[0], name)
+    widths = [(0, 0)] * len(shape)
+    widths[axis] = (before.shape[axis], after.shape[axis])
+    nodes += padded(padded_name, source, shape, widths)
+    addend = np.concatenate([before, np.zeros(shape, np.float32), after], axis)
+    if addend.any():
+        weights = {"constant": addend}
+        nodes.append(Node(f"{name}-constants", "tensor_binary", (nodes[-1].name,), {"operation": "add"}, weights))
     return nodes
 
 
@@ -305,7 +351,7 @@ def taken(name: str, source: str, shape: Shape, indices: Sequence[int], axis: in
     step = indices[1] - indices[0] if len(indices) > 1 else 1
     line = range(indices[0], indices[0] + step * len(indices), step or 1)
     if list(line) == list(indices):
-        return sliced(name, source, shape, [line if each == axis else range(size) for each, size in enumerate(shape)])
+        return sliced(name, source, shape, [line if other == axis else range(size) for other, size in enumerate(shape)])
     if in_textures(shape) and axis == len(shape) - 1:
         op = "vector_gather" if len(shape) == 1 else "channel_gather"
         return [Node(name, op, (source,), {"channels": tuple(indices)})]
@@ -376,8 +422,8 @@ def _zero_channels(name: str, source: str, channels: int, before: int, after: in
         source = nodes[-1].name
     sides = []
     for count in (before, after - filled):
-        whole, remainder = divmod(count, width)
-        sides.append([zeros.name] * whole)
+        full_widths, remainder = divmod(count, width)
+        sides.append([zeros.name] * full_widths)
         if remainder:
             fewer = Node(f"{name}-{remainder}", "channel_gather", (zeros.name,), {"channels": tuple(range(remainder))})
             if fewer.name not in {node.name for node in nodes}:  # the other side can have the same number

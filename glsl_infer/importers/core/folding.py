@@ -45,17 +45,17 @@ class Folder:
 
     def elementwise(self, compute: Callable[..., Any], *arrays: Numbers) -> Numbers:
         """Return a function of arrays with NumPy's broadcasting."""
-        self.shape(np.broadcast_shapes(*(each.shape for each in arrays)), max(each.itemsize for each in arrays))
+        self.shape(np.broadcast_shapes(*(array.shape for array in arrays)), max(array.itemsize for array in arrays))
         return np.asarray(compute(*arrays))
 
     def concat(self, arrays: Sequence[Numbers], axis: int) -> Numbers:
         """Return arrays concatenated along an axis."""
-        self.shape([sum(each.size for each in arrays)], arrays[0].itemsize)
+        self.shape([sum(array.size for array in arrays)], arrays[0].itemsize)
         return np.concatenate(arrays, axis=axis)
 
     def stack(self, arrays: Sequence[Numbers], axis: int) -> Numbers:
         """Return arrays along a new axis."""
-        return self.concat([np.expand_dims(each, axis) for each in arrays], axis)
+        return self.concat([np.expand_dims(array, axis) for array in arrays], axis)
 
     def take(self, x: Numbers, indices: Numbers, axis: int) -> Numbers:
         """Return elements along an axis. Negative indices count from the end."""
@@ -77,10 +77,10 @@ class Folder:
 
     def arange(self, start: Numbers, limit: Numbers, step: Numbers) -> Numbers:
         """Return evenly spaced values."""
-        first, last, each = (value.reshape(-1)[0] for value in (start, limit, step))
-        count = max(math.ceil((float(last) - float(first)) / float(each)), 0)
+        first, last, increment = (value.reshape(-1)[0] for value in (start, limit, step))
+        count = max(math.ceil((float(last) - float(first)) / float(increment)), 0)
         self.shape([count], start.itemsize)
-        result: Numbers = (first + np.arange(count) * each).astype(start.dtype)
+        result: Numbers = (first + np.arange(count) * increment).astype(start.dtype)
         return result
 
     def pad(self, x: Numbers, widths: Sequence[tuple[int, int]], value: Any) -> Numbers:
@@ -115,10 +115,10 @@ def reshaped(shape: Sequence[int], sizes: Sequence[int], *, zero_keeps: bool = T
 
 def squeezed(shape: Sequence[int], axes: Sequence[int] | None) -> Shape:
     """Return a shape without the given axes of length 1; without all of them if ``axes`` is None."""
-    gone = [axis for axis, size in enumerate(shape) if size == 1] if axes is None else [a % len(shape) for a in axes]
-    if any(shape[axis] != 1 for axis in gone):
+    removed = [axis for axis, size in enumerate(shape) if size == 1] if axes is None else [a % len(shape) for a in axes]
+    if any(shape[axis] != 1 for axis in removed):
         raise ValueError(f"axes {axes} of {tuple(shape)} are longer than 1")
-    return tuple(size for axis, size in enumerate(shape) if axis not in gone)
+    return tuple(size for axis, size in enumerate(shape) if axis not in removed)
 
 
 def unsqueezed(shape: Sequence[int], axes: Sequence[int]) -> Shape:

@@ -96,8 +96,8 @@ def check_finite(layer: str, weights: Mapping[str, NDArray[np.generic]]) -> None
     Raises:
         ModelError: some weights are not finite. The message names the layer.
     """
-    for name, numbers in weights.items():
-        values = np.asarray(numbers)
+    for name, weight in weights.items():
+        values = np.asarray(weight)
         if values.dtype.kind != "f" or np.isfinite(values).all():
             continue
         nan, without_end = int(np.isnan(values).sum()), int(np.isinf(values).sum())

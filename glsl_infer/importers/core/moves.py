@@ -80,16 +80,22 @@ def arrangement(sources: Indices, source_shape: Shape) -> Arrangement | None:
     if sources.size == total and (sources.reshape(-1) == np.arange(total)).all():
         return Arrangement(shape, "" if shape == tuple(source_shape) else "reshape")
     width, channels = source_shape[1], source_shape[2]
-    where = (sources // (width * channels), sources // channels % width, sources % channels)
-    for candidate in _candidates(where, shape, source_shape):
+    coordinates = (sources // (width * channels), sources // channels % width, sources % channels)
+    for candidate in _candidates(coordinates, shape, source_shape):
         if (_sources(candidate, source_shape) == sources).all():
             return candidate
     return None
 
 
-def _candidates(where: tuple[Indices, Indices, Indices], shape: Shape, before: Shape) -> Iterator[Arrangement]:
-    """Yield the moves matching a few of the sources."""
-    rows, columns, channels = where
+def _candidates(coordinates: tuple[Indices, Indices, Indices], shape: Shape, before: Shape) -> Iterator[Arrangement]:
+    """Yield the moves matching a few of the sources.
+
+    Args:
+        coordinates: row, column and channel of the source of each value, arrays of ``shape``.
+        shape: shape of the result.
+        before: shape of the source map.
+    """
+    rows, columns, channels = coordinates
     first = _order(channels[0, 0], before[2])
     if shape[:2] == (before[1], before[0]):
         yield Arrangement(shape, "transpose", after=first)
@@ -186,10 +192,24 @@ MOST_JOINED = 4
 MOST_AXES = 6
 """Largest rank of a weight in a bundle."""
 
-Numbers = NDArray[np.int64]
+
+@dataclass(frozen=True)
+class _Block:
+    """A reshape, a slice and a transposition that together gather the elements of a block.
+
+    Attributes:
+        shape: shape of the reshape.
+        begin, size: first index and length of the slice along each axis.
+        order: axes of the transposition.
+    """
+
+    shape: Shape
+    begin: Shape
+    size: Shape
+    order: Shape
 
 
-def placed(name: str, source: str, source_shape: Shape, numbers: Numbers) -> list[Node]:
+def gathered(name: str, source: str, source_shape: Shape, indices: Indices) -> list[Node]:
     """Return the nodes that gather elements by their flat indices.
 
     Shaders gather the elements of maps and vectors if they can (``arrangement``). On the CPU, a block whose axes are
@@ -199,63 +219,76 @@ def placed(name: str, source: str, source_shape: Shape, numbers: Numbers) -> lis
         name: of the first node.
         source: name of the input node.
         source_shape: its shape.
-        numbers: the flat index of each element of the result, in the result's shape.
+        indices: the flat index of each element of the result, in the result's shape.
     """
-    if np.array_equal(numbers.reshape(-1), np.arange(math.prod(source_shape))):
-        return [Node(name, "reshape", (source,), {"shape": numbers.shape})]
-    if len(source_shape) == numbers.ndim == 1:
-        return [Node(name, "vector_gather", (source,), {"channels": tuple(numbers.tolist())})]
-    drawn = arrangement(numbers, source_shape) if len(source_shape) == numbers.ndim == 3 else None
+    if np.array_equal(indices.reshape(-1), np.arange(math.prod(source_shape))):
+        return [Node(name, "reshape", (source,), {"shape": indices.shape})]
+    if len(source_shape) == indices.ndim == 1:
+        return [Node(name, "vector_gather", (source,), {"channels": tuple(indices.tolist())})]
+    drawn = arrangement(indices, source_shape) if len(source_shape) == indices.ndim == 3 else None
     if drawn is not None:
         return drawn.nodes(name, source, source_shape)
-    block = _block(numbers, math.prod(source_shape))
+    block = _block(indices, math.prod(source_shape))
     if block is None:
-        row = Node(name, "tensor_reshape", (source,), {"shape": (math.prod(source_shape),)})
-        flat = numbers if numbers.ndim < MOST_AXES else numbers.reshape(-1)
-        places = {"indices": flat[..., None].astype(np.float32)}
-        nodes = [row, Node(f"{name}-places", "gather_points", (name,), {"batch": 0}, places)]
-        if flat is numbers:
-            return nodes
-        return [*nodes, Node(f"{name}-shape", "tensor_reshape", (nodes[-1].name,), {"shape": numbers.shape})]
-    sizes, begin, slice_sizes, order = block
-    nodes = [Node(name, "tensor_reshape", (source,), {"shape": sizes})]
-    if slice_sizes != sizes:
-        cut = {"begin": begin, "size": slice_sizes, "strides": (1,) * len(sizes)}
-        nodes.append(Node(f"{name}-cut", "tensor_slice", (nodes[-1].name,), cut))
-    if order != tuple(range(len(order))):
-        nodes.append(Node(f"{name}-moved", "tensor_transpose", (nodes[-1].name,), {"axes": order}))
-    return [*nodes, Node(f"{name}-shape", "tensor_reshape", (nodes[-1].name,), {"shape": numbers.shape})]
+        return _gathered_by_index(name, source, source_shape, indices)
+    nodes = [Node(name, "tensor_reshape", (source,), {"shape": block.shape})]
+    if block.size != block.shape:
+        attrs = {"begin": block.begin, "size": block.size, "strides": (1,) * len(block.shape)}
+        nodes.append(Node(f"{name}-cut", "tensor_slice", (nodes[-1].name,), attrs))
+    if block.order != tuple(range(len(block.order))):
+        nodes.append(Node(f"{name}-moved", "tensor_transpose", (nodes[-1].name,), {"axes": block.order}))
+    return [*nodes, Node(f"{name}-shape", "tensor_reshape", (nodes[-1].name,), {"shape": indices.shape})]
 
 
-def _block(numbers: Numbers, total: int) -> tuple[Shape, Shape, Shape, Shape] | None:
-    """Return (sizes, begin, size, order) of a reshape, a slice and a transposition with the same result; or None."""
-    if not numbers.size:
+def _gathered_by_index(name: str, source: str, source_shape: Shape, indices: Indices) -> list[Node]:
+    """Do as ``gathered``, with every index stored."""
+    row = Node(name, "tensor_reshape", (source,), {"shape": (math.prod(source_shape),)})
+    stored = indices if indices.ndim < MOST_AXES else indices.reshape(-1)
+    weights = {"indices": stored[..., None].astype(np.float32)}
+    gather = Node(f"{name}-places", "gather_points", (name,), {"batch": 0}, weights)
+    if stored is indices:
+        return [row, gather]
+    return [row, gather, Node(f"{name}-shape", "tensor_reshape", (gather.name,), {"shape": indices.shape})]
+
+
+def _block(indices: Indices, total: int) -> _Block | None:
+    """Return the block with these flat indices; None if they differ along an axis, or are not those of a block.
+
+    Indices that increase by a fixed step along each axis are those of a block of an array whose axes have these steps
+    as strides. Sorted by descending stride, each axis of the array has the length: stride before / own stride.
+
+    Args:
+        indices: the flat index of each element, in the shape of the result.
+        total: number of elements of the source.
+    """
+    if not indices.size:
         return None
-    first, axes = int(numbers.flat[0]), [axis for axis, size in enumerate(numbers.shape) if size > 1]
-    steps = [int(np.take(numbers, 1, axis).flat[0]) - first for axis in axes]
-    lengths = [numbers.shape[axis] for axis in axes]
+    first, axes = int(indices.flat[0]), [axis for axis, size in enumerate(indices.shape) if size > 1]
+    strides = [int(np.take(indices, 1, axis).flat[0]) - first for axis in axes]
+    lengths = [indices.shape[axis] for axis in axes]
     grid = sum(
-        (step * np.arange(size).reshape(-1, *(1,) * (len(axes) - index - 1)))
-        for index, (step, size) in enumerate(zip(steps, lengths))
+        (stride * np.arange(size).reshape(-1, *(1,) * (len(axes) - position - 1)))
+        for position, (stride, size) in enumerate(zip(strides, lengths))
     )
-    if min(steps, default=1) < 1 or not np.array_equal(numbers.reshape(-1), np.reshape(first + grid, -1)):
+    if min(strides, default=1) < 1 or not np.array_equal(indices.reshape(-1), np.reshape(first + grid, -1)):
         return None
-    ordered = sorted(range(len(axes)), key=lambda index: -steps[index])
-    sizes, begin, slice_sizes, left, remaining = list[int](), list[int](), list[int](), first, total
-    for index in ordered:
-        step = steps[index]
-        if remaining % step:
+    descending = sorted(range(len(axes)), key=lambda position: -strides[position])
+    shape, begin, size = list[int](), list[int](), list[int]()
+    offset, previous_stride = first, total
+    for position in descending:
+        stride = strides[position]
+        if previous_stride % stride:
             return None
-        sizes.append(remaining // step)
-        begin.append(left // step)
-        slice_sizes.append(lengths[index])
-        left, remaining = left % step, step
-        if begin[-1] + slice_sizes[-1] > sizes[-1]:
+        shape.append(previous_stride // stride)
+        begin.append(offset // stride)
+        size.append(lengths[position])
+        offset, previous_stride = offset % stride, stride
+        if begin[-1] + size[-1] > shape[-1]:
             return None
-    if remaining > 1:
-        sizes, begin, slice_sizes = [*sizes, remaining], [*begin, left], [*slice_sizes, 1]
-    order = [ordered.index(index) for index in range(len(axes))] + list(range(len(axes), len(sizes)))
-    return tuple(sizes), tuple(begin), tuple(slice_sizes), tuple(order)
+    if previous_stride > 1:  # the block has one element of the innermost axis
+        shape, begin, size = [*shape, previous_stride], [*begin, offset], [*size, 1]
+    order = [descending.index(position) for position in range(len(axes))] + list(range(len(axes), len(shape)))
+    return _Block(tuple(shape), tuple(begin), tuple(size), tuple(order))
 
 
 def concatenated(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis: int) -> list[Node]:
@@ -270,22 +303,22 @@ def concatenated(name: str, inputs: Sequence[str], shapes: Sequence[Shape], axis
     lengths = [shape[axis] for shape in shapes]
     nodes: list[Node] = []
 
-    def padded(number: int) -> str:
-        around = (sum(lengths[:number]), sum(lengths[number + 1 :]))
-        padding = (*around, 0, 0) if axis == 0 else (0, 0, *around)
-        own = f"{name}-{number + 1}" if number else name
-        nodes.append(Node(own, "zero_padding", (inputs[number],), {"padding": padding}))
-        return own
+    def padded(index: int) -> str:
+        before, after = sum(lengths[:index]), sum(lengths[index + 1 :])
+        padding = (before, after, 0, 0) if axis == 0 else (0, 0, before, after)
+        own_name = f"{name}-{index + 1}" if index else name
+        nodes.append(Node(own_name, "zero_padding", (inputs[index],), {"padding": padding}))
+        return own_name
 
-    def joined(single: str, other: str) -> str:
-        nodes.append(Node(f"{name}-joined-{len(nodes)}", "add", (single, other), {"activation": "linear"}))
+    def added(first: str, second: str) -> str:
+        nodes.append(Node(f"{name}-joined-{len(nodes)}", "add", (first, second), {"activation": "linear"}))
         return nodes[-1].name
 
     maps: Iterator[str] = map(padded, range(len(inputs)))
     if len(inputs) > MOST_JOINED:  # pairwise sums round each value as few times as possible
-        left = list(maps)
-        while len(left) > MOST_JOINED:
-            left = [*map(joined, left[::2], left[1::2]), *left[len(left) // 2 * 2 :]]
-        maps = iter(left)
-    reduce(joined, maps)
+        terms = list(maps)
+        while len(terms) > MOST_JOINED:
+            terms = [*map(added, terms[::2], terms[1::2]), *terms[len(terms) // 2 * 2 :]]
+        maps = iter(terms)
+    reduce(added, maps)  # pads each map just before it is added
     return nodes

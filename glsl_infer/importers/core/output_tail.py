@@ -54,34 +54,37 @@ def split_host_steps(tensor: Value, layers: Layers[Value]) -> OutputTail[Value]:
 
     The layers must not form a cycle. The tail has at most ``MOST_TENSORS`` tensors, so that a bundle can name them all.
     """
-    reached = OutputTail((tensor,), ())
-    while (below := _below(reached, layers)) is not None and len(below.tensors) <= MOST_TENSORS:
-        reached = below
-    return reached
+    tail = OutputTail((tensor,), ())
+    while (longer := _extended(tail, layers)) is not None and len(longer.tensors) <= MOST_TENSORS:
+        tail = longer
+    return tail
 
 
-def _below(end: OutputTail[Value], layers: Layers[Value]) -> OutputTail[Value] | None:
+def _extended(tail: OutputTail[Value], layers: Layers[Value]) -> OutputTail[Value] | None:
     """Return the tail extended by one layer for all its tensors, or None."""
-    merged = _joined(end, layers)
-    if merged is not None:
-        return merged
-    steps = {layers.step(tensor) for tensor in end.tensors}
+    with_concatenation = _extended_by_concatenation(tail, layers)
+    if with_concatenation is not None:
+        return with_concatenation
+    steps = {layers.step(tensor) for tensor in tail.tensors}
     step = steps.pop() if len(steps) == 1 else None
     if step is None:
         return None
-    below = tuple(read for tensor in end.tensors for read in layers.inputs(tensor))
-    return OutputTail(below, end.steps if step == NOTHING else (step, *end.steps))
+    tensors = tuple(source for tensor in tail.tensors for source in layers.inputs(tensor))
+    return OutputTail(tensors, tail.steps if step == NOTHING else (step, *tail.steps))
 
 
-def _joined(end: OutputTail[Value], layers: Layers[Value]) -> OutputTail[Value] | None:
-    """Return the tail before a concatenation of rows, including concatenations inside it."""
-    last = end.steps[0].step if end.steps else ""
-    if not any(layers.is_join(tensor) for tensor in end.tensors) or (len(end.tensors) > 1 and last != CONCATENATE):
+def _extended_by_concatenation(tail: OutputTail[Value], layers: Layers[Value]) -> OutputTail[Value] | None:
+    """Return the tail extended by a concatenation of rows, or by concatenations inside its first step, or None."""
+    first_step = tail.steps[0].step if tail.steps else ""
+    if not any(layers.is_join(tensor) for tensor in tail.tensors):
         return None
-    below = tuple(
-        inner for tensor in end.tensors for inner in (layers.inputs(tensor) if layers.is_join(tensor) else [tensor])
-    )
-    return OutputTail(below, end.steps if last == CONCATENATE else (HostStep(CONCATENATE), *end.steps))
+    if len(tail.tensors) > 1 and first_step != CONCATENATE:
+        return None
+    tensors: list[Value] = []
+    for tensor in tail.tensors:
+        tensors += layers.inputs(tensor) if layers.is_join(tensor) else [tensor]
+    steps = tail.steps if first_step == CONCATENATE else (HostStep(CONCATENATE), *tail.steps)
+    return OutputTail(tuple(tensors), steps)
 
 
 def with_steps(
@@ -97,11 +100,11 @@ def with_steps(
         rows: shapes (rows, columns) of results that a node stores as a map of one row.
     """
     rows = rows or {}
-    queries = _Nodes({each.name: each for each in graph}, shapes, rows)
-    reached = split_host_steps(node, Layers(queries.step, queries.is_join, queries.inputs))
-    if any(len(rows.get(tensor, shapes[tensor])) not in TEXTURE_RANKS for tensor in reached.tensors):
+    queries = _Nodes({other.name: other for other in graph}, shapes, rows)
+    tail = split_host_steps(node, Layers(queries.step, queries.is_join, queries.inputs))
+    if any(len(rows.get(tensor, shapes[tensor])) not in TEXTURE_RANKS for tensor in tail.tensors):
         return GraphOutput(name, (node,))  # rows that host steps do not make: the CPU computes all of them
-    return GraphOutput(name, reached.tensors, reached.steps)
+    return GraphOutput(name, tail.tensors, tail.steps)
 
 
 class _Nodes:
@@ -128,22 +131,23 @@ class _Nodes:
         if node.op == "identity":
             return NOTHING
         if node.op in ("channel_argmax", "tensor_argmax") and len(source) in TEXTURE_RANKS:
-            last = node.op == "channel_argmax" or node.attrs["axis"] in (len(source) - 1, -1)
-            return HostStep(ARGMAX) if last and not node.attrs.get("smallest") else None
+            is_along_last_axis = node.op == "channel_argmax" or node.attrs["axis"] in (len(source) - 1, -1)
+            return HostStep(ARGMAX) if is_along_last_axis and not node.attrs.get("smallest") else None
         if node.op in ("channel_norm", "vector_norm"):
-            plain = node.attrs["kind"] == "unit" and node.attrs["gamma"] == (1.0,) and node.attrs["beta"] == (0.0,)
-            return HostStep(NORMALIZE) if plain and not node.attrs["epsilon"] else None
+            has_weights = node.attrs["gamma"] != (1.0,) or node.attrs["beta"] != (0.0,)
+            is_plain = node.attrs["kind"] == "unit" and not has_weights and not node.attrs["epsilon"]
+            return HostStep(NORMALIZE) if is_plain else None
         if len(shape) != 2:
             return None
         if node.op in ("reshape", "tensor_reshape"):
             return NOTHING if source == shape else HostStep(ROWS, shape[1])
         if node.op in ("activation", "tensor_function") and node.attrs["function"] == SIGMOID:
             return HostStep(SIGMOID)
-        last_axis = node.op == "softmax" or (node.op == "tensor_softmax" and node.attrs["axis"] in (1, -1))
-        return HostStep(SOFTMAX) if last_axis else None
+        is_softmax = node.op == "softmax" or (node.op == "tensor_softmax" and node.attrs["axis"] in (1, -1))
+        return HostStep(SOFTMAX) if is_softmax else None
 
 
-def with_ended(
+def with_host_steps_marked(
     rows: Mapping[str, LayerStatus], graph: Sequence[Node], nodes: Sequence[str], outputs: Sequence[GraphOutput]
 ) -> list[LayerStatus]:
     """Return the rows of a report, with the layers in output tails marked as host steps.

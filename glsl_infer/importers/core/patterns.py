@@ -174,11 +174,11 @@ def _constants(nodes: Sequence[Node]) -> Iterator[NDArray[np.float64]]:
             yield np.asarray([epsilon], np.float64)
 
 
-def _tolerance(numbers: Sequence[float]) -> float:
+def _tolerance(constants: Sequence[float]) -> float:
     """Return the tolerance of a subgraph: constants of 16 bits are rounded."""
     with np.errstate(over="ignore"):
-        short = all(float(np.float16(number)) == number for number in numbers)
-    return COARSE if short and any(number * 8.0 % 1.0 for number in numbers) else EXACT
+        short = all(float(np.float16(number)) == number for number in constants)
+    return COARSE if short and any(number * 8.0 % 1.0 for number in constants) else EXACT
 
 
 def _moves(subgraphs: _Subgraphs, last: Node) -> Replacement:
@@ -290,7 +290,7 @@ def _norms(subgraphs: _Subgraphs, last: Node) -> Replacement:
         if shape[-1:] != target[-1:] or math.prod(shape) != math.prod(target) or not _may_normalise(nodes):
             continue
         inner = shape if emit.in_textures(shape) else (1, math.prod(shape[:-1]), shape[-1])
-        numbers = [float(value.reshape(-1)[0]) for value in _constants(nodes) if value.size == 1]
+        constants = [float(value.reshape(-1)[0]) for value in _constants(nodes) if value.size == 1]
 
         plain, text = _without_function(nodes)
 
@@ -298,7 +298,7 @@ def _norms(subgraphs: _Subgraphs, last: Node) -> Replacement:
             return np.asarray(subgraphs.computed(piece, x.reshape(shape)), np.float64).reshape(x.shape)
 
         try:
-            norm = norm_like(function, inner, numbers, _tolerance(numbers), maps=inner == shape)
+            norm = norm_like(function, inner, constants, _tolerance(constants), maps=inner == shape)
         except MISFITS:
             continue
         if norm is not None:

@@ -45,7 +45,7 @@ def pooled(
     else:
         if any(counted):
             chain.add("zero_padding", part="padded", padding=counted)
-            top, bottom, left, right = (side - own for side, own in zip(window.padding, counted))
+            top, bottom, left, right = (side - zeros for side, zeros in zip(window.padding, counted))
             window = replace(window, padding=(top, bottom, left, right))
         chain.add(op, pool=window.size, strides=window.strides, padding=window.padding)
     return chain.nodes
@@ -59,19 +59,20 @@ def sums(name: str, source: str, shape: Shape, window: Window) -> list[Node]:
 
 def is_adjacent(window: Window) -> bool:
     """Return whether the taps of a window are adjacent pixels."""
-    return all(size == 1 or apart == 1 for size, apart in zip(window.size, window.dilations))
+    return all(size == 1 or dilation == 1 for size, dilation in zip(window.size, window.dilations))
 
 
 def _taps_within(shape: Shape, window: Window, counted: Padding) -> NDArray[np.int64]:
     """Return the number of taps of each window (y, x) inside the map or its ``counted`` padding."""
-    numbers = []
+    counts_by_axis = []
     for axis in range(2):
         (before, after), size = window.padding[2 * axis : 2 * axis + 2], shape[axis]
         inside = np.arange(window.size[axis]) * window.dilations[axis]
         starts = np.arange(-before, size + after - inside[-1], window.strides[axis])
         taps = starts[:, None] + inside
-        numbers.append(((taps >= -counted[2 * axis]) & (taps < size + counted[2 * axis + 1])).sum(axis=1))
-    counts: NDArray[np.int64] = np.multiply.outer(*numbers)
+        is_counted = (taps >= -counted[2 * axis]) & (taps < size + counted[2 * axis + 1])
+        counts_by_axis.append(is_counted.sum(axis=1))
+    counts: NDArray[np.int64] = np.multiply.outer(*counts_by_axis)
     return counts
 
 
@@ -82,27 +83,27 @@ def _largest(chain: Chain, window: Window) -> None:
         chain.add("constant_padding", part="padded", padding=window.padding, value=-1e30)
     sides = [chain.shape[0] + top + bottom, chain.shape[1] + left + right]
     source = chain.last
-    for axis, (size, step, apart) in enumerate(zip(window.size, window.strides, window.dilations)):
+    for axis, (size, step, dilation) in enumerate(zip(window.size, window.strides, window.dilations)):
         if size == 1 and step == 1:
             continue
 
-        def moved(name: str, begin: int, length: int, stride: int, axis: int = axis) -> str:
-            at, lengths, steps = [0, 0], list(sides), [1, 1]
-            at[axis], lengths[axis], steps[axis] = begin, length, stride
-            attrs: dict[str, Any] = {"begin": tuple(at), "size": tuple(lengths), "strides": tuple(steps)}
+        def sliced(name: str, begin: int, length: int, stride: int, axis: int = axis) -> str:
+            starts, lengths, steps = [0, 0], list(sides), [1, 1]
+            starts[axis], lengths[axis], steps[axis] = begin, length, stride
+            attrs: dict[str, Any] = {"begin": tuple(starts), "size": tuple(lengths), "strides": tuple(steps)}
             return chain.emit("spatial_slice", name, part="tap", **attrs)
 
-        count = (sides[axis] - (size - 1) * apart - 1) // step + 1
+        count = (sides[axis] - (size - 1) * dilation - 1) // step + 1
         run, taps, length = source, 1, sides[axis]
         starts = list(range(size))
         if size > FEW:
             while 2 * taps <= size:
-                length -= taps * apart
-                pair = moved(run, 0, length, 1), moved(run, taps * apart, length, 1)
+                length -= taps * dilation
+                pair = sliced(run, 0, length, 1), sliced(run, taps * dilation, length, 1)
                 run = chain.emit("binary", *pair, part="maximum", operation="maximum")
                 taps *= 2
             starts = sorted({0, size - taps})  # two runs of taps, which can overlap
-        source, *others = [moved(run, start * apart, count, step) for start in starts]
+        source, *others = [sliced(run, start * dilation, count, step) for start in starts]
         for other in others:
             source = chain.emit("binary", source, other, part="maximum", operation="maximum")
         sides[axis] = count
@@ -111,11 +112,11 @@ def _largest(chain: Chain, window: Window) -> None:
 def grown(shape: Shape, window: Window) -> Window:
     """Return a window with padding enlarged at the bottom and right for an output size rounded up."""
     padding = list(window.padding)
-    for axis, (size, stride, apart) in enumerate(zip(window.size, window.strides, window.dilations)):
+    for axis, (size, stride, dilation) in enumerate(zip(window.size, window.strides, window.dilations)):
         before, after = window.padding[2 * axis : 2 * axis + 2]
-        room = shape[axis] + before + after - (size - 1) * apart - 1
-        count = -(-room // stride) + 1
+        last_start = shape[axis] + before + after - (size - 1) * dilation - 1
+        count = -(-last_start // stride) + 1
         if (count - 1) * stride >= shape[axis] + before:  # a window outside the map does not count
             count -= 1
-        padding[2 * axis + 1] += max((count - 1) * stride - room, 0)
+        padding[2 * axis + 1] += max((count - 1) * stride - last_start, 0)
     return replace(window, padding=(padding[0], padding[1], padding[2], padding[3]))

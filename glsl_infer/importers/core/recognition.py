@@ -45,12 +45,12 @@ _MOST_NUMBERS = 8
 _POINTS = np.concatenate([np.linspace(-12.03, 12.07, 1201), [-60.3, -33.1, -20.7, -15.2, 15.3, 20.2, 31.7, 55.9]])
 
 
-def activation_like(function: Function, numbers: Iterable[float], tolerance: float) -> str | None:
+def activation_like(function: Function, constants: Iterable[float], tolerance: float) -> str | None:
     """Return the text of the activation equal to a function, or None.
 
     Args:
         function: an elementwise function.
-        numbers: constants of the function. Its parameters are among them, their negatives and their inverses.
+        constants: constants of the function. Its parameters are among them, their negatives and their inverses.
         tolerance: ``EXACT`` or ``COARSE``.
     """
     with np.errstate(all="ignore"):
@@ -60,7 +60,7 @@ def activation_like(function: Function, numbers: Iterable[float], tolerance: flo
         if np.allclose(values, _POINTS):
             return None
         bounds = tolerance * (1.0 + np.abs(values))
-        for text in _texts(numbers):
+        for text in _texts(constants):
             expected = _at_points(text) if text in _WITHOUT_NUMBERS else activation(text)(_POINTS)
             if np.all(np.abs(expected - values) <= bounds):
                 return text
@@ -72,11 +72,11 @@ def _at_points(text: str) -> Doubles:
     return np.asarray(activation(text)(_POINTS), np.float64)
 
 
-def _texts(numbers: Iterable[float]) -> Iterable[str]:
+def _texts(constants: Iterable[float]) -> Iterable[str]:
     """Yield the activations to try for a function with these constants, simple ones first."""
     yield from _WITHOUT_NUMBERS
     distinct: list[float] = []
-    for number in numbers:
+    for number in constants:
         for candidate in (number, -number, 1.0 / number if number else 0.0):
             if math.isfinite(candidate) and candidate not in distinct and len(distinct) < _MOST_NUMBERS:
                 distinct.append(candidate)
@@ -121,14 +121,14 @@ _SHOWN = 3
 
 
 def norm_like(
-    function: Function, shape: Sequence[int], numbers: Iterable[float], tolerance: float, *, maps: bool = True
+    function: Function, shape: Sequence[int], constants: Iterable[float], tolerance: float, *, maps: bool = True
 ) -> Norm | None:
     """Return the normalisation equal to a function of a map or a vector, or None.
 
     Args:
         function: from an array of ``shape`` to another of ``shape``.
         shape: (height, width, channels) or (channels,).
-        numbers: constants of the function. The epsilon is one of them, or 0.
+        constants: constants of the function. The epsilon is one of them, or 0.
         tolerance: ``EXACT`` or ``COARSE``.
         maps: whether it can be a normalisation over an entire map.
     """
@@ -143,7 +143,7 @@ def norm_like(
         outputs = [function(x) for x in samples]
         if any(y.shape != shape or not np.isfinite(y).all() for y in outputs):
             return None
-        epsilons = [0.0, *{float(number) for number in numbers if 0.0 < number < 0.1}]
+        epsilons = [0.0, *{float(number) for number in constants if 0.0 < number < 0.1}]
         for epsilon in epsilons[:_MOST_NUMBERS]:
             for kind, groups in _hypotheses(shape, maps):
                 plain = [_normalised(x, kind, groups, epsilon) for x in samples]
@@ -154,12 +154,14 @@ def norm_like(
 
 
 def _hypotheses(shape: tuple[int, ...], maps: bool) -> Iterable[tuple[str, int | None]]:
+    """Yield (kind, groups) of the normalisations to try."""
     yield from (("layer", None), ("rms", None), ("unit", None))
     if maps and len(shape) == 3 and shape[0] * shape[1] > 1:
         yield from (("layer", groups) for groups in range(1, shape[2] + 1) if not shape[2] % groups)
 
 
 def _normalised(x: Doubles, kind: str, groups: int | None, epsilon: float) -> Doubles:
+    """Return a map or vector after a normalisation without scales and offsets; arguments as for ``Norm``."""
     if groups is not None:
         parts = x.reshape(*x.shape[:2], groups, -1)
         axes: tuple[int, ...] = (0, 1, 3)
@@ -167,36 +169,38 @@ def _normalised(x: Doubles, kind: str, groups: int | None, epsilon: float) -> Do
         parts, axes = x, (-1,)
     if kind == "layer":
         parts = parts - parts.mean(axes, keepdims=True)
-    squares = (
-        np.square(parts).sum(axes, keepdims=True) if kind == "unit" else np.square(parts).mean(axes, keepdims=True)
-    )
-    normed: Doubles = (parts / np.sqrt(squares + epsilon)).reshape(x.shape)
-    return normed
+    reduce = np.sum if kind == "unit" else np.mean
+    squares = reduce(np.square(parts), axis=axes, keepdims=True)
+    normalised: Doubles = (parts / np.sqrt(squares + epsilon)).reshape(x.shape)
+    return normalised
 
 
 def _fitted(
     plain: Sequence[Doubles], outputs: Sequence[Doubles], tolerance: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Return (gamma, beta) per channel that map ``plain`` to ``outputs``, or None if they do not fit."""
+    """Return (gamma, beta) per channel that map ``plain`` to ``outputs``, or None if they do not fit.
+
+    They are the least squares fit of the first ``_SHOWN`` maps, and must fit all of them.
+    """
     channels = plain[0].shape[-1]
-    x, y = (np.concatenate([each.reshape(-1, channels) for each in many[:_SHOWN]]) for many in (plain, outputs))
+    x, y = (np.concatenate([a.reshape(-1, channels) for a in arrays[:_SHOWN]]) for arrays in (plain, outputs))
     centred = x - x.mean(0)
     spread = np.square(centred).sum(0)
     if not np.isfinite(x).all() or (spread <= 1e-12).any():
         return None
     gamma = (centred * y).sum(0) / spread
     beta = y.mean(0) - gamma * x.mean(0)
-    for own, other in zip(plain, outputs):
-        off = np.abs(gamma * own + beta - other)
-        if not (off <= 4.0 * tolerance * (1.0 + np.abs(other))).all():
+    for normalised, output in zip(plain, outputs):
+        difference = np.abs(gamma * normalised + beta - output)
+        if not (difference <= 4.0 * tolerance * (1.0 + np.abs(output))).all():
             return None
     beta = np.where(np.abs(beta) < tolerance, 0.0, beta)
     return _short(gamma.astype(np.float32), tolerance), _short(beta.astype(np.float32), tolerance)
 
 
-def _short(numbers: NDArray[np.floating], tolerance: float) -> tuple[float, ...]:
+def _short(weights: NDArray[np.floating], tolerance: float) -> tuple[float, ...]:
     """Return one value if all are equal within the tolerance, else all."""
-    if np.ptp(numbers) <= tolerance * (1.0 + abs(float(numbers[0]))):
-        mean = float(numbers.mean())
+    if np.ptp(weights) <= tolerance * (1.0 + abs(float(weights[0]))):
+        mean = float(weights.mean())
         return (round(mean, 6) if abs(mean - round(mean)) < tolerance else mean,)
-    return tuple(float(number) for number in numbers)
+    return tuple(float(number) for number in weights)

@@ -21,7 +21,7 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.keras import geometry
 from glsl_infer.importers.keras.call import Call, is_tensor
 from glsl_infer.importers.keras.geometry import order_of
-from glsl_infer.importers.keras.tensor_places import MOVES, cut, placed
+from glsl_infer.importers.keras.tensor_places import MOVES, gathered, sliced
 
 BatchAxes = tuple[int, ...]
 """The batch axis of each input."""
@@ -155,7 +155,7 @@ def convert_axis_operation(call: Call, batch_axis: int) -> tuple[list[Node], int
     indices = np.take(result, 0, after)
     if np.array_equal(indices.reshape(-1), np.arange(math.prod(shape))):
         return [call.node("reshape", {"shape": indices.shape})], after
-    return cut(call, indices[None]), after
+    return sliced(call, indices[None]), after
 
 
 def with_output_shape(call: Call, batch_axis: int, shape: Sequence[int | None]) -> Call:
@@ -278,7 +278,7 @@ def convert_with_parts(
     if len(call.inputs) == 1 and _is_reordering(call.layer):
         shape = call.shapes[0] if parts[0] > 1 else (1, *call.shapes[0])
         indices = _reorder_parts(call, np.arange(math.prod(shape)).reshape(shape))
-        return placed(call, indices if len(indices) > 1 else indices[0]), len(indices)
+        return gathered(call, indices if len(indices) > 1 else indices[0]), len(indices)
     if len(set(parts)) != 1 or len(set(map(len, call.shapes))) != 1 or not _is_independent_of_parts(call):
         kind = type(call.layer).__name__
         raise call.refused(
@@ -326,4 +326,4 @@ def convert_with_parts_at_axis(
         move = lambda call, indices: indices.transpose(order)  # noqa: E731
     assert move is not None
     result, after = _reorder_with_batch(call, move, indices, batch_axes[0], parts)
-    return placed(call, np.moveaxis(result, after, 0)), after
+    return gathered(call, np.moveaxis(result, after, 0)), after

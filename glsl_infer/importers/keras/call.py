@@ -142,10 +142,10 @@ def per_channel(call: Call, value: Any, what: str) -> tuple[float, ...]:
     """Return a constant as one value, or one per channel of the first input."""
     if not isinstance(value, (int, float, list, tuple, np.ndarray)):
         value = array(value)  # only for tensors: a Python number would lose digits
-    numbers = np.asarray(value, np.float64)
+    weights = np.asarray(value, np.float64)
     channels = call.shapes[0][-1]
-    if numbers.size not in (1, channels) or (numbers.size > 1 and numbers.shape[-1] != numbers.size):
+    if weights.size not in (1, channels) or (weights.size > 1 and weights.shape[-1] != weights.size):
         raise call.refused(
-            f"{what} of shape {numbers.shape} on an input of {call.shapes[0]}", "give one number, or one a channel"
+            f"{what} of shape {weights.shape} on an input of {call.shapes[0]}", "give one number, or one a channel"
         )
-    return tuple(numbers.reshape(-1).tolist())
+    return tuple(weights.reshape(-1).tolist())

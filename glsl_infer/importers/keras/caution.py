@@ -132,8 +132,8 @@ def check_config(source: object, config: Any) -> None:
                 _check_object(source, name, value)
 
 
-def _check_object(source: object, name: str, entry: dict[str, Any]) -> None:
-    module = entry.get("module")
+def _check_object(source: object, name: str, serialized: dict[str, Any]) -> None:
+    module = serialized.get("module")
     kind = name.rpartition(">")[2]
     if kind in RUN_OTHERS | READ_FILES or name == "__lambda__":
         what = (
@@ -146,14 +146,14 @@ def _check_object(source: object, name: str, entry: dict[str, Any]) -> None:
     inside = parts[2:] if parts[1:2] == ["src"] else parts[1:]
     is_allowed = (".".join(inside), name) in _OF_NETWORKS
     if parts[0] == "keras" and inside and inside[0] not in _ROOMS and not is_allowed:
-        part = entry.get("config") if name == "function" else name
+        part = serialized.get("config") if name == "function" else name
         raise ModelError(
             f"{source}: names '{module}.{part:.60}', which is not part of a network; nothing of it was loaded; do not "
             "trust this file"
         )
     if name == "function" and parts[0] not in ("", "builtins", "keras"):
         raise ModelError(
-            f"{source}: names the function '{module}.{entry.get('config')!s:.60}', which is not a function of "
+            f"{source}: names the function '{module}.{serialized.get('config')!s:.60}', which is not a function of "
             "Keras; nothing of it was loaded; do not trust this file"
         )
 
@@ -209,7 +209,7 @@ def _check_h5(file: Any, source: str, *, with_config: bool) -> None:
     """Refuse an HDF5 file with data in other files, or data that exceeds the memory limit."""
     import h5py
 
-    weights, seen = limits.Weights(source), set[int]()
+    weights, visited = limits.Weights(source), set[int]()
     with h5py.File(file, "r") as root:
         if with_config and "model_config" in root.attrs:
             check_config(source, json_text.loads(root.attrs["model_config"]))
@@ -221,10 +221,10 @@ def _check_h5(file: Any, source: str, *, with_config: bool) -> None:
                     raise ModelError(f"{source}: '{name:.60}' is a link to another place; save the model again")
                 item = group[name]
                 address = h5py.h5o.get_info(item.id).addr
-                if address in seen:
+                if address in visited:
                     continue
-                seen.add(address)
-                if len(seen) > _MOST_OBJECTS:
+                visited.add(address)
+                if len(visited) > _MOST_OBJECTS:
                     raise ModelError(f"{source}: holds more than {_MOST_OBJECTS:,} objects")
                 if isinstance(item, h5py.Group):
                     stack.append(item)

@@ -97,12 +97,12 @@ def _where(call: Call) -> list[Node]:
 
 def _constant(call: Call, value: Any) -> NDArray[np.float32]:
     """Return a constant without a batch axis, to broadcast with inputs without one."""
-    numbers: NDArray[np.float32] = np.asarray(array(value), np.float32)
-    if numbers.ndim > max(map(len, call.shapes)):
-        if numbers.shape[0] != 1:
-            raise call.refused(f"a constant of shape {numbers.shape}", "give it no batch")
-        numbers = numbers[0]
-    return numbers
+    constant: NDArray[np.float32] = np.asarray(array(value), np.float32)
+    if constant.ndim > max(map(len, call.shapes)):
+        if constant.shape[0] != 1:
+            raise call.refused(f"a constant of shape {constant.shape}", "give it no batch")
+        constant = constant[0]
+    return constant
 
 
 def cast(call: Call) -> list[Node]:

@@ -89,7 +89,7 @@ def flip(call: Call) -> list[Node]:
 def get_item(call: Call) -> list[Node]:
     """Convert ``x[:, 1:-1, ::2, None, 3]``."""
     key = index_of(call)
-    parts = [range(size)[part] for part, size in zip(_entries(call, key), call.shapes[0])]
+    parts = [range(size)[part] for part, size in zip(_slices_of(call, key), call.shapes[0])]
     return _sliced(call, parts, _shape_of(call, key, list(map(len, parts))))
 
 
@@ -125,38 +125,38 @@ def index_of(call: Call) -> tuple[Any, ...]:
     return tuple(key) if isinstance(key, (list, tuple)) else (key,)
 
 
-def _entries(call: Call, key: Sequence[Any]) -> list[slice]:
+def _slices_of(call: Call, key: Sequence[Any]) -> list[slice]:
     """Return the slices of the axes after the batch. An integer becomes a slice of length 1."""
-    full = list(_full(call, key))
-    entries = [entry for entry in full if entry is not None]
+    indices = _indices_of_axes(call, key)
+    old_axes = [index for index in indices if index is not None]
     rank = len(call.shapes[0]) + 1
-    if len(entries) != rank or any(not isinstance(entry, (slice, int)) for entry in entries) or full[0] is None:
+    if len(old_axes) != rank or any(not isinstance(index, (slice, int)) for index in old_axes) or indices[0] is None:
         raise call.refused(f"an index {tuple(key)}", "give slices and numbers, such as x[:, 1:-1, ::2, 3]")
-    if entries[0] != slice(None):
+    if old_axes[0] != slice(None):
         raise call.refused(f"an index {tuple(key)}", "give slices and numbers, and ':' for the batch")
-    return [entry if isinstance(entry, slice) else slice(entry, entry + 1 or None) for entry in entries[1:]]
+    return [index if isinstance(index, slice) else slice(index, index + 1 or None) for index in old_axes[1:]]
 
 
-def _full(call: Call, key: Sequence[Any]) -> list[Any]:
-    """Return an index with an entry for every axis, and None for every new axis."""
-    entries, rank = list(key), len(call.shapes[0]) + 1
-    consumed = sum(entry is not None and entry is not Ellipsis for entry in entries)
-    places = [index for index, entry in enumerate(entries) if entry is Ellipsis]
-    if places:
-        entries[places[0] : places[0] + 1] = [slice(None)] * (rank - consumed)
-        return entries
-    return entries + [slice(None)] * (rank - consumed)
+def _indices_of_axes(call: Call, key: Sequence[Any]) -> list[Any]:
+    """Return the index of every axis, and None for every new axis."""
+    rank = len(call.shapes[0]) + 1
+    indexed = sum(index is not None and index is not Ellipsis for index in key)
+    missing = [slice(None)] * (rank - indexed)
+    for position, index in enumerate(key):
+        if index is Ellipsis:
+            return [*key[:position], *missing, *key[position + 1 :]]
+    return [*key, *missing]
 
 
 def _shape_of(call: Call, key: Sequence[Any], lengths: Sequence[int]) -> Shape:
     """Return the shape after integers have removed axes, and None has added some."""
-    left, shape = iter(lengths), []
-    for entry in _full(call, key)[1:]:
-        if entry is None:
+    remaining_lengths, shape = iter(lengths), []
+    for index in _indices_of_axes(call, key)[1:]:
+        if index is None:
             shape.append(1)
             continue
-        length = next(left)
-        if isinstance(entry, slice):
+        length = next(remaining_lengths)
+        if isinstance(index, slice):
             shape.append(length)
     return tuple(shape)
 
@@ -168,11 +168,10 @@ def split(call: Call) -> list[Node]:
         boundaries, result = list(range(shape[axis] + 1)), (*shape[:axis], *shape[axis + 1 :])
     else:
         sections, result = call.layer.indices_or_sections, None
-        boundaries = (
-            [shape[axis] // sections * number for number in range(sections + 1)]
-            if isinstance(sections, int)
-            else [0, *(int(end) for end in sections), shape[axis]]
-        )
+        if isinstance(sections, int):
+            boundaries = [shape[axis] // sections * section for section in range(sections + 1)]
+        else:
+            boundaries = [0, *(int(end) for end in sections), shape[axis]]
     parts = [range(length) for length in shape]
     parts[axis] = parts[axis][boundaries[call.output] : boundaries[call.output + 1]]
     return _sliced(call, parts, result)

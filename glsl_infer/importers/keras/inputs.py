@@ -45,31 +45,18 @@ def with_sizes(model: Any, sizes: Sizes, shapes: Mapping[str, tuple[int, ...]] |
                 f"{option}: input '{tensor.name}' has {len(tensor.shape)} axes; give a size for each, with a batch of 1"
             )
     require_inputs(sizes, names)
-    free, chosen = open_inputs(model), dict[str, tuple[int, int]]()
-    for tensor in model.inputs:
-        size = sizes.get(tensor.name) or (sizes.get("") if tensor.name in free else None)
-        if size is None or len(tensor.shape) != 4:
-            continue
-        if any(own not in (None, requested) for own, requested in zip(tensor.shape[1:3], size)):
-            own = "x".join("any" if length is None else str(length) for length in tensor.shape[1:3])
-            raise InputError(f"--input-size {size[0]}x{size[1]}: input '{tensor.name}' is {own}, and not free")
-        if tensor.name in free:
-            chosen[tensor.name] = size
-    if sizes and not chosen and not new_shapes:
-        raise InputError("--input-size: no input of the model is an image of free height and width; leave it out")
-    if not chosen and not new_shapes:
+    new_sizes = _sizes_of_open_inputs(model, sizes)
+    if not new_sizes and not new_shapes:
+        if sizes:
+            raise InputError("--input-size: no input of the model is an image of free height and width; leave it out")
         return model
     installed = keras()
-    inputs = [
-        installed.Input(
-            new_shapes[tensor.name][1:]
-            if tensor.name in new_shapes
-            else _filled(tensor.shape[1:], chosen.get(tensor.name)),
-            name=tensor.name,
-            dtype=tensor.dtype,
-        )
-        for tensor in model.inputs
-    ]
+    inputs = []
+    for tensor in model.inputs:
+        shape = _filled(tensor.shape[1:], new_sizes.get(tensor.name))
+        if tensor.name in new_shapes:
+            shape = new_shapes[tensor.name][1:]
+        inputs.append(installed.Input(shape, name=tensor.name, dtype=tensor.dtype))
     try:
         tensors = inputs  # a Sequential has no structure of inputs
         if not isinstance(model, installed.Sequential):
@@ -78,6 +65,25 @@ def with_sizes(model: Any, sizes: Sizes, shapes: Mapping[str, tuple[int, ...]] |
     except Exception as error:  # Keras raises a dozen exception classes here; all mean a size that does not fit
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelError(f"model '{model.name}' cannot be built for inputs of that size: {lines[0]}") from error
+
+
+def _sizes_of_open_inputs(model: Any, sizes: Sizes) -> dict[str, tuple[int, int]]:
+    """Return the requested (height, width) of each input with open sizes, by name.
+
+    Raises:
+        InputError: a size contradicts a fixed size of the model.
+    """
+    free, new_sizes = open_inputs(model), dict[str, tuple[int, int]]()
+    for tensor in model.inputs:
+        size = sizes.get(tensor.name) or (sizes.get("") if tensor.name in free else None)
+        if size is None or len(tensor.shape) != 4:
+            continue
+        if any(own not in (None, requested) for own, requested in zip(tensor.shape[1:3], size)):
+            own = "x".join("any" if length is None else str(length) for length in tensor.shape[1:3])
+            raise InputError(f"--input-size {size[0]}x{size[1]}: input '{tensor.name}' is {own}, and not free")
+        if tensor.name in free:
+            new_sizes[tensor.name] = size
+    return new_sizes
 
 
 def _filled(shape: tuple[int | None, ...], size: tuple[int, int] | None) -> tuple[int | None, ...]:

@@ -83,8 +83,8 @@ def require_version(version: str) -> None:
     Raises:
         InputError: the version is older than ``OLDEST``.
     """
-    numbers = tuple(int(part) for part in re.findall(r"[0-9]+", version)[:2])
-    if numbers < OLDEST:
+    major_minor = tuple(int(part) for part in re.findall(r"[0-9]+", version)[:2])
+    if major_minor < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise InputError(
             f"Keras {version} can be made to execute code by a model file (CVE-2025-1550); it takes at least {oldest}: "

@@ -67,18 +67,18 @@ class _RefusedError(Exception):
     """An option of a layer without a counterpart in Keras 3."""
 
 
-def rewritten(entry: Config, source: object) -> Config:
+def rewritten(serialized: Config, source: object) -> Config:
     """Return the configuration of a model in the format of Keras 3.
 
     Args:
-        entry: the object in the file: class_name, config and, from Keras 2.12 on, module and registered_name.
+        serialized: the object in the file: class_name, config and, from Keras 2.12 on, module and registered_name.
         source: name of the file, for messages.
 
     Raises:
         ModelError: the configuration is damaged, or a layer has an option without a counterpart.
     """
     try:
-        return _layer(entry)
+        return _layer(serialized)
     except _RefusedError as refusal:
         raise ModelError(f"{source}: {refusal}") from None
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
@@ -86,18 +86,18 @@ def rewritten(entry: Config, source: object) -> Config:
         raise ModelError(f"{source}: the configuration of its model is damaged ({reason})") from None
 
 
-def _layer(entry: Config) -> Config:
-    kind, settings = entry["class_name"], entry["config"]
+def _layer(serialized: Config) -> Config:
+    kind, settings = serialized["class_name"], serialized["config"]
     if isinstance(settings, list):  # a Sequential before Keras 2.2
-        settings = {"name": entry.get("name", "sequential"), "layers": settings}
-    name = plain_name(settings.get("name") or entry.get("name") or kind.lower())
+        settings = {"name": serialized.get("name", "sequential"), "layers": settings}
+    name = plain_name(settings.get("name") or serialized.get("name") or kind.lower())
     if kind in _TENSORFLOW_CALLS:
         return _tensorflow_call(name, settings)
     if _MODELS.get(kind) == "Functional" or {"input_layers", "output_layers"} <= settings.keys():
         model = _functional(name, settings)
-        return {**_object(_MODELS[kind], model), "build_config": {}} if kind in _MODELS else _own(entry, model)
+        return {**_object(_MODELS[kind], model), "build_config": {}} if kind in _MODELS else _own(serialized, model)
     if kind == "Sequential":
-        return {**_object("Sequential", _sequential(name, settings, entry)), "build_config": {}}
+        return {**_object("Sequential", _sequential(name, settings, serialized)), "build_config": {}}
     if kind in _NOTHING_AT_INFERENCE:
         return {**_object("Identity", {"name": name}), "build_config": {}}
     if kind == "ThresholdedReLU":
@@ -109,7 +109,7 @@ def _layer(entry: Config) -> Config:
         return {**_object(kind, {"name": name, **settings}), "build_config": {}}
     keras3_kind = _keras3_class(kind)
     if keras3_kind is None or kind in RUN_OTHERS:
-        return _own(entry, settings)
+        return _own(serialized, settings)
     return {**_object(keras3_kind, _settings(keras3_kind, name, settings)), "build_config": {}}
 
 
@@ -122,10 +122,10 @@ def _object(kind: str, settings: Config) -> Config:
     }
 
 
-def _own(entry: Config, settings: Config) -> Config:
+def _own(serialized: Config, settings: Config) -> Config:
     """Return a layer whose class is not part of Keras."""
-    kind = str(entry["class_name"])
-    registered = entry.get("registered_name") or kind
+    kind = str(serialized["class_name"])
+    registered = serialized.get("registered_name") or kind
     return {
         "module": None,
         "class_name": kind.rpartition(">")[2],
@@ -161,12 +161,12 @@ def _called(name: str, function: str, options: Config) -> Config:
     return _own({"class_name": tensorflow_calls.CLASS, "registered_name": tensorflow_calls.NAME}, config)
 
 
-def _sequential(name: str, settings: Config, entry: Config) -> Config:
+def _sequential(name: str, settings: Config, serialized: Config) -> Config:
     old_layers = settings["layers"]
     layers = [_layer(layer) for layer in old_layers]
     first = old_layers[0] if old_layers else {}
     shape = _first_shape(first) or settings.get("build_input_shape")
-    shape = shape or settings.get("batch_input_shape") or (entry.get("build_config") or {}).get("input_shape")
+    shape = shape or settings.get("batch_input_shape") or (serialized.get("build_config") or {}).get("input_shape")
     if old_layers and first["class_name"] != "InputLayer" and isinstance(shape, list):
         layers.insert(0, _object("InputLayer", {"batch_shape": shape, "dtype": "float32", "name": f"{name}_input"}))
     return {"name": name, "layers": layers}
@@ -177,10 +177,10 @@ def plain_name(name: object) -> str:
     return str(name).replace("/", "_")
 
 
-def _first_shape(entry: Config) -> list[int | None] | None:
+def _first_shape(serialized: Config) -> list[int | None] | None:
     """Return the input shape in the options of the first layer of a Sequential, or None."""
-    settings = entry.get("config")
-    if not isinstance(settings, dict) or entry["class_name"] in _MODELS:
+    settings = serialized.get("config")
+    if not isinstance(settings, dict) or serialized["class_name"] in _MODELS:
         return None
     shape = settings.get("batch_input_shape")
     if shape is None and isinstance(settings.get("layer"), dict):  # a wrapper
@@ -229,11 +229,11 @@ _RECURRENT = frozenset({"RNN", "SimpleRNN", "LSTM", "GRU", "Bidirectional", "Con
 
 def _first_calls(settings: Config, nodes: Mapping[str, Any]) -> dict[str, int]:
     """Return the index of the first call of each layer. For models, Keras 2 counts calls from 1."""
-    numbers: dict[str, list[int]] = {name: [] for name in nodes}
+    calls_of_layer: dict[str, list[int]] = {name: [] for name in nodes}
     for value in (settings["input_layers"], settings["output_layers"], list(nodes.values())):
         for layer, call in _references(value, nodes):
-            numbers[layer].append(call)
-    return {name: min(calls, default=0) for name, calls in numbers.items()}
+            calls_of_layer[layer].append(call)
+    return {name: min(calls, default=0) for name, calls in calls_of_layer.items()}
 
 
 def _references(value: Any, layers: Mapping[str, Any]) -> Iterator[tuple[str, int]]:

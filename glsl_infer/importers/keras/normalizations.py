@@ -18,11 +18,11 @@ def _weight(call: Call, value: Any, default: float) -> Numbers:
     """Return a weight as one value, or one per channel; the default if it is None."""
     if value is None:
         return (default,)
-    numbers = np.asarray(array(value), np.float64)
-    per_channel = numbers.reshape(-1, numbers.shape[-1])
+    weight = np.asarray(array(value), np.float64)
+    per_channel = weight.reshape(-1, weight.shape[-1])
     if per_channel.shape[1] != call.shapes[0][-1] or (per_channel != per_channel[0]).any():
         raise call.refused(
-            f"a normalisation with weights of its own for each pixel, {numbers.shape}",
+            f"a normalisation with weights of its own for each pixel, {weight.shape}",
             "give it no weights (center=False, scale=False), and add a DepthwiseConv2D(1) after it",
         )
     return tuple(per_channel[0].tolist())
@@ -132,8 +132,8 @@ def batch_norm(call: Call) -> list[Node]:
     parameters = dict(zip(names, (*call.arguments[1:], None, None)))
     if len(call.inputs) != 1 or any(is_tensor(value) for value in parameters.values()):
         raise call.refused("statistics that the network computes", "use keras.ops arithmetic, or a layer")
-    numbers = {key: None if value is None else array(value).astype(np.float64) for key, value in parameters.items()}
-    mean, variance, offset, scale = (numbers[name] for name in names)
+    weights = {key: None if value is None else array(value).astype(np.float64) for key, value in parameters.items()}
+    mean, variance, offset, scale = (weights[name] for name in names)
     assert mean is not None
     assert variance is not None
     factor = (1.0 if scale is None else scale) / np.sqrt(variance + float(call.layer.epsilon))

@@ -66,7 +66,7 @@ class OldModel:
                 assignment.by_layers(root.get("model_weights", root))
         else:
             with zipfile.ZipFile(self.path) as archive, h5py.File(io.BytesIO(archive.read(_WEIGHTS)), "r") as root:
-                assignment.by_places(root, self.stored["config"])
+                assignment.by_numbered_groups(root, self.stored["config"])
         assignment.finish()
 
     def cannot(self, error: Exception) -> ModelError:

@@ -45,7 +45,7 @@ class Assignment:
         """Load weights of any layers, including those of nested models, by names such as ``block/conv/kernel``."""
         self._of_layer(self._model, weights)
 
-    def by_places(self, group: Any, config: Mapping[str, Any]) -> None:
+    def by_numbered_groups(self, group: Any, config: Mapping[str, Any]) -> None:
         """Load the weights of a .keras file of Keras 2, whose groups are named after classes and numbered.
 
         Args:
@@ -68,28 +68,27 @@ class Assignment:
             self._assign(layer, _variables(layer), weights)
             return
         leaves = {leaf.name: leaf for leaf in _leaves(layer)}
-        grouped: dict[str, Named] = {}
+        weights_by_owner: dict[str, Named] = {}
         for name, values in weights:
-            owner = _owner(name, leaves)
-            grouped.setdefault(owner, []).append((name, values))
-        if "" in grouped:  # names in the file are older than the names of the layers
+            weights_by_owner.setdefault(_owner(name, leaves), []).append((name, values))
+        if "" in weights_by_owner:  # names in the file are older than the names of the layers
             self._assign(layer, _variables(layer), weights)
             return
-        for owner, own in grouped.items():
-            self._assign(leaves[owner], _variables(leaves[owner]), own)
+        for owner, weights_of_owner in weights_by_owner.items():
+            self._assign(leaves[owner], _variables(leaves[owner]), weights_of_owner)
 
     def _of_model(self, model: Any, group: Any, config: Mapping[str, Any]) -> None:
         container: Any = next((group[name] for name in _CONTAINERS if name in group), {})
         layers, counts = {layer.name: layer for layer in model.layers}, dict[str, int]()
-        for entry in config["layers"]:
-            kind = snake_case(entry["class_name"])
+        for layer_config in config["layers"]:
+            kind = snake_case(layer_config["class_name"])
             counts[kind] = counts.get(kind, -1) + 1
             key = f"{kind}_{counts[kind]}" if counts[kind] else kind
-            layer = layers.get(plain_name(entry.get("name") or entry["config"].get("name")))
+            layer = layers.get(plain_name(layer_config.get("name") or layer_config["config"].get("name")))
             if layer is None or key not in container:
                 continue
-            if _is_model(layer) and "layers" in entry["config"]:
-                self._of_model(layer, container[key], entry["config"])
+            if _is_model(layer) and "layers" in layer_config["config"]:
+                self._of_model(layer, container[key], layer_config["config"])
             else:
                 self._of_parts(layer, container[key], set())
 

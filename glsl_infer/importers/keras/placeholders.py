@@ -44,12 +44,14 @@ def of_config(path: Path, config: dict[str, Any] | None) -> Any | None:
         return None
     config = copy.deepcopy(config)
     own = own_objects(config)
-    layers = [entry for entry in objects_in(config) if "inbound_nodes" in entry or "build_config" in entry]
-    replaced = [entry for entry in layers if _name_of(entry) not in own and _replace(entry)]
+    layers = [
+        serialized for serialized in objects_in(config) if "inbound_nodes" in serialized or "build_config" in serialized
+    ]
+    replaced = [serialized for serialized in layers if _name_of(serialized) not in own and _replace(serialized)]
     if not replaced:
         return None
-    for entry in layers:  # shapes after a placeholder can differ from the file's
-        entry.pop("build_config", None)
+    for serialized in layers:  # shapes after a placeholder can differ from the file's
+        serialized.pop("build_config", None)
     installed = keras()
     check_config(path, config)
     placeholder = _placeholder_class()
@@ -61,7 +63,7 @@ def of_config(path: Path, config: dict[str, Any] | None) -> Any | None:
     except ModelError:
         raise
     except Exception:  # Keras raises a dozen exception classes here: shapes do not match after a placeholder
-        refused = [placeholder(**entry["config"]) for entry in replaced]
+        refused = [placeholder(**serialized["config"]) for serialized in replaced]
         raise together([ModelError.layer(layer.name, *layer.refusal()) for layer in refused]) from None
 
 
@@ -72,32 +74,32 @@ def own_objects(config: Any) -> dict[str, Any]:
     model replaces it. A function of the user, such as an initializer, is refused only if its values matter.
     """
     objects: dict[str, Any] = dict.fromkeys(own_models(config), keras().Model)
-    for entry in objects_in(config):
-        functions = [value.get("config") for value in entry["config"].values() if _is_function(value)]
+    for serialized in objects_in(config):
+        functions = [value.get("config") for value in serialized["config"].values() if _is_function(value)]
         objects.update({name: _function(name) for name in functions if not _is_registered(name)})
-        own = next(own_modules.objects_called(entry["class_name"].rpartition(">")[2]), None)
-        if inspect.isclass(own) and issubclass(own, keras().layers.Layer) and _module_of(entry) != "keras":
-            objects[_name_of(entry)] = own
+        own = next(own_modules.objects_called(serialized["class_name"].rpartition(">")[2]), None)
+        if inspect.isclass(own) and issubclass(own, keras().layers.Layer) and _module_of(serialized) != "keras":
+            objects[_name_of(serialized)] = own
     return objects
 
 
 def own_models(config: Any) -> list[str]:
     """Return the names of functional models in a config whose class is the user's."""
     return [
-        _name_of(entry)
-        for entry in objects_in(config)
-        if {"layers", "input_layers", "output_layers"} <= entry["config"].keys()
-        and not str(entry.get("module")).startswith("keras")
-        and not _is_registered(_name_of(entry))
+        _name_of(serialized)
+        for serialized in objects_in(config)
+        if {"layers", "input_layers", "output_layers"} <= serialized["config"].keys()
+        and not str(serialized.get("module")).startswith("keras")
+        and not _is_registered(_name_of(serialized))
     ]
 
 
-def _module_of(entry: dict[str, Any]) -> str:
-    return str(entry.get("module") or "").partition(".")[0]
+def _module_of(serialized: dict[str, Any]) -> str:
+    return str(serialized.get("module") or "").partition(".")[0]
 
 
-def _name_of(entry: dict[str, Any]) -> str:
-    return str(entry.get("registered_name") or entry["class_name"])
+def _name_of(serialized: dict[str, Any]) -> str:
+    return str(serialized.get("registered_name") or serialized["class_name"])
 
 
 def _is_function(value: Any) -> bool:
@@ -118,18 +120,18 @@ def _function(name: str) -> Any:
     return own
 
 
-def _replace(entry: dict[str, Any]) -> bool:
+def _replace(serialized: dict[str, Any]) -> bool:
     """Replace a serialized layer by a placeholder if it must not be loaded; return whether it was replaced."""
-    kind = entry["class_name"]
-    registered = entry.get("registered_name")
+    kind = serialized["class_name"]
+    registered = serialized.get("registered_name")
     never = kind in RUN_OTHERS | READ_FILES
-    is_keras = _module_of(entry) == "keras" and not never
+    is_keras = _module_of(serialized) == "keras" and not never
     if is_keras or (not never and _is_registered(str(registered or kind))):
         return False
-    name = str(entry["config"].get("name", kind))
+    name = str(serialized["config"].get("name", kind))
     config = {"name": name, "stands_for": kind}
-    entry.update(module=None, class_name="Placeholder", registered_name=NAME, config=config)
-    entry.pop("build_config", None)
+    serialized.update(module=None, class_name="Placeholder", registered_name=NAME, config=config)
+    serialized.pop("build_config", None)
     return True
 
 

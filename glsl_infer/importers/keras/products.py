@@ -41,10 +41,10 @@ def matmul(call: Call) -> list[Node]:
 
 def _matrix(value: Any) -> NDArray[np.float32]:
     """Return a constant without the leading axes of 1 before its last two axes."""
-    numbers = array(value)
-    while numbers.ndim > 2 and numbers.shape[0] == 1:
-        numbers = numbers[0]
-    return numbers
+    matrix = array(value)
+    while matrix.ndim > 2 and matrix.shape[0] == 1:
+        matrix = matrix[0]
+    return matrix
 
 
 def dot(call: Call) -> list[Node]:
@@ -114,37 +114,39 @@ def einsum_dense(call: Call) -> list[Node]:
         raise call.refused(f"the equation '{layer.equation}'", "let the input and the result begin with the batch")
     nodes = _with_constant(call, (term[1:], other, result[1:]), kernel(call), equation)
     if layer.bias is not None:
-        own = {"constant": array(layer.bias)}
-        nodes.append(Node(f"{call.name}-bias", "tensor_binary", (nodes[-1].name,), {"operation": "add"}, own))
+        bias = {"constant": array(layer.bias)}
+        nodes.append(Node(f"{call.name}-bias", "tensor_binary", (nodes[-1].name,), {"operation": "add"}, bias))
     return [*nodes, *activations.own_activation(call, nodes[-1].name)]
 
 
 def _with_constant(call: Call, terms: tuple[str, str, str], weights: NDArray[np.float32], equation: str) -> list[Node]:
     """Return the nodes of an einsum of a tensor and a constant: one matrix product between two transpositions."""
-    own, other, result = terms
-    summed = [axis for axis in own if axis in other]
-    shared, new = [axis for axis in own if axis not in other], [axis for axis in other if axis not in own]
-    sizes = {**dict(zip(own, call.shapes[0])), **dict(zip(other, weights.shape))}
-    plain = all(len(set(term)) == len(term) for term in terms) and len(own) == len(call.shapes[0])
-    if not plain or not set(result) <= {*own, *other} or math.prod(sizes.values()) > MOST_PRODUCTS:
+    tensor_term, constant_term, result = terms
+    summed = [axis for axis in tensor_term if axis in constant_term]
+    kept = [axis for axis in tensor_term if axis not in constant_term]
+    added = [axis for axis in constant_term if axis not in tensor_term]
+    sizes = {**dict(zip(tensor_term, call.shapes[0])), **dict(zip(constant_term, weights.shape))}
+    names_axes_once = all(len(set(term)) == len(term) for term in terms) and len(tensor_term) == len(call.shapes[0])
+    has_result_axes = set(result) <= {*tensor_term, *constant_term}
+    if not names_axes_once or not has_result_axes or math.prod(sizes.values()) > MOST_PRODUCTS:
         advice = f"name no axis twice, and give it axes of at most {MOST_PRODUCTS} products"
         raise call.refused(f"the einsum '{equation}'", advice)
-    if not summed or sorted(result) != sorted(shared + new):
+    if not summed or sorted(result) != sorted(kept + added):
         return _products_summed(call, terms, weights)
 
     def shape(axes: list[str]) -> tuple[int, ...]:
         return tuple(sizes[axis] for axis in axes)
 
-    matrix = weights.transpose([other.index(axis) for axis in summed + new])
-    matrix = matrix.reshape(math.prod(shape(summed)), math.prod(shape(new)))
-    order = tuple(own.index(axis) for axis in shared + summed)
+    matrix = weights.transpose([constant_term.index(axis) for axis in summed + added])
+    matrix = matrix.reshape(math.prod(shape(summed)), math.prod(shape(added)))
+    order = tuple(tensor_term.index(axis) for axis in kept + summed)
     return _in_turn(
         call,
         ("tensor_transpose", {"axes": order}, {}),
-        ("tensor_reshape", {"shape": (*shape(shared), matrix.shape[0])}, {}),
+        ("tensor_reshape", {"shape": (*shape(kept), matrix.shape[0])}, {}),
         ("linear", {}, {"kernel": np.ascontiguousarray(matrix)}),
-        ("tensor_reshape", {"shape": shape(shared + new)}, {}),
-        ("tensor_transpose", {"axes": tuple((shared + new).index(axis) for axis in result)}, {}),
+        ("tensor_reshape", {"shape": shape(kept + added)}, {}),
+        ("tensor_transpose", {"axes": tuple((kept + added).index(axis) for axis in result)}, {}),
     )
 
 
@@ -153,19 +155,19 @@ def _products_summed(call: Call, terms: tuple[str, str, str], weights: NDArray[n
 
     The axes of the result come first, in their order, and the summed axes last.
     """
-    term, other, result = terms
-    gone = "".join(dict.fromkeys(axis for axis in term + other if axis not in result))
-    axes = result + gone
-    mine = [axis for axis in axes if axis in term]
-    sizes = iter(call.shapes[0][term.index(axis)] for axis in mine)
-    theirs = weights.transpose([other.index(axis) for axis in axes if axis in other])
-    constant = theirs.reshape([weights.shape[other.index(axis)] if axis in other else 1 for axis in axes])
+    tensor_term, constant_term, result = terms
+    summed_axes = "".join(dict.fromkeys(axis for axis in tensor_term + constant_term if axis not in result))
+    axes = result + summed_axes
+    tensor_sizes, constant_sizes = dict(zip(tensor_term, call.shapes[0])), dict(zip(constant_term, weights.shape))
+    constant = weights.transpose([constant_term.index(axis) for axis in axes if axis in constant_term])
+    constant = constant.reshape([constant_sizes.get(axis, 1) for axis in axes])
+    order = tuple(tensor_term.index(axis) for axis in axes if axis in tensor_term)
     steps: list[Step] = [
-        ("tensor_transpose", {"axes": tuple(term.index(axis) for axis in mine)}, {}),
-        ("tensor_reshape", {"shape": tuple(next(sizes) if axis in term else 1 for axis in axes)}, {}),
+        ("tensor_transpose", {"axes": order}, {}),
+        ("tensor_reshape", {"shape": tuple(tensor_sizes.get(axis, 1) for axis in axes)}, {}),
         ("tensor_binary", {"operation": "multiply"}, {"constant": np.ascontiguousarray(constant)}),
     ]
-    if gone:
+    if summed_axes:
         over = tuple(range(len(result), len(axes)))
         steps.append(("tensor_reduce", {"reduction": "sum", "axes": over, "keep": False}, {}))
     return _in_turn(call, *steps)
@@ -174,8 +176,8 @@ def _products_summed(call: Call, terms: tuple[str, str, str], weights: NDArray[n
 def _in_turn(call: Call, *steps: Step) -> list[Node]:
     """Return a chain of nodes, each of which reads the previous one."""
     chain = emit.Chain(call.name, call.inputs[0], ())
-    for number, (op, attrs, weights) in enumerate(steps):
-        chain.add(op, part=str(number), weights=weights, **attrs)
+    for index, (op, attrs, weights) in enumerate(steps):
+        chain.add(op, part=str(index), weights=weights, **attrs)
     return chain.nodes
 
 
@@ -219,7 +221,7 @@ def _constant_matrix(call: Call) -> NDArray[np.float32]:
     return np.ascontiguousarray(constant if summed == 0 else constant.T)
 
 
-def _of_tensordot(operation: Any, rank: int) -> int | None:
+def _summed_axis_of_tensordot(operation: Any, rank: int) -> int | None:
     if operation.axes == 1:
         return 0
     if isinstance(operation.axes, int) or len(operation.axes) != 2:
@@ -228,20 +230,20 @@ def _of_tensordot(operation: Any, rank: int) -> int | None:
     return int(right[0]) % 2 if len(left) == len(right) == 1 and left[0] % rank == rank - 1 else None
 
 
-def _of_einsum(operation: Any, rank: int) -> int | None:
+def _summed_axis_of_einsum(operation: Any, rank: int) -> int | None:
     terms, _, result = str(operation.subscripts).replace(" ", "").partition("->")
     term, _, other = terms.partition(",")
     if len(term) != rank or len(set(term)) != rank or len(other) != 2 or term[-1] not in other:
         return None
     summed = other.index(term[-1])
-    new = other[1 - summed]
-    return summed if new not in term and result == term[:-1] + new else None
+    added = other[1 - summed]
+    return summed if added not in term and result == term[:-1] + added else None
 
 
 _SUMMED: Mapping[str, Any] = {
     "Dot": lambda operation, rank: 0,
-    "Einsum": _of_einsum,
+    "Einsum": _summed_axis_of_einsum,
     "Matmul": lambda operation, rank: 0,
-    "Tensordot": _of_tensordot,
+    "Tensordot": _summed_axis_of_tensordot,
 }
 """Function of an operation and the rank of its tensor: the summed axis of the constant, or None if unsupported."""

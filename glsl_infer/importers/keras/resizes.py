@@ -119,33 +119,55 @@ def affine(call: Call) -> list[Node]:
     attrs = {"mode": layer.interpolation, "padding": _PADDINGS[layer.fill_mode], "align_corners": False}
     rows, columns = np.mgrid[:height, :width].reshape(2, -1)
     points: NDArray[np.float32] = np.stack([columns, rows, np.ones_like(rows)]).astype(np.float32)
+    # From pixels to the coordinates of ``grid_sample``, where -1 and 1 are the edges of the map.
     size = np.array([width, height], np.float64)
     scale, shift = (2 / size).astype(np.float32), (1 / size - 1).astype(np.float32)
-    if not is_tensor(transform):
-        numbers = array(transform).reshape(-1)
-        if numbers.size != 8:
-            raise call.refused(f"a transform of shape {array(transform).shape}", "give it eight numbers")
-        x, y, z = np.append(numbers, 1.0).reshape(3, 3) @ points.astype(np.float64)
-        grid = np.stack([x / z, y / z], -1) * scale + shift
-        return [call.node("grid_sample", attrs, grid=grid.reshape(height, width, 2).astype(np.float32))]
-    if call.shapes[1] != (8,):
-        raise call.refused(f"transforms of shape {call.shapes[1]}", "give it eight numbers for each image")
-    name = call.name
+    if is_tensor(transform):
+        if call.shapes[1] != (8,):
+            raise call.refused(f"transforms of shape {call.shapes[1]}", "give it eight numbers for each image")
+        grid_nodes = _computed_grid(call.name, call.inputs[1:], (height, width), points, scale, shift)
+        return [*grid_nodes, Node(f"{call.name}-sampled", "grid_sample", (call.inputs[0], grid_nodes[-1].name), attrs)]
+    parameters = array(transform)
+    if parameters.size != 8:
+        raise call.refused(f"a transform of shape {parameters.shape}", "give it eight numbers")
+    x, y, divisor = np.append(parameters.reshape(-1), 1.0).reshape(3, 3) @ points.astype(np.float64)
+    grid = np.stack([x / divisor, y / divisor], -1) * scale + shift
+    return [call.node("grid_sample", attrs, grid=grid.reshape(height, width, 2).astype(np.float32))]
 
-    def cut(part: str, first: int, count: int) -> Node:
+
+def _computed_grid(
+    name: str,
+    transform: tuple[str, ...],
+    size: tuple[int, int],
+    points: NDArray[np.float32],
+    scale: NDArray[np.float32],
+    shift: NDArray[np.float32],
+) -> list[Node]:
+    """Return the nodes of the sampling grid of a transform that the network computes.
+
+    Args:
+        name: of the first node.
+        transform: name of the node of the eight parameters.
+        size: (height, width) of the map.
+        points: homogeneous coordinates (x, y, 1) of its pixels, (3, pixels).
+        scale: factors of x and y from pixels to the coordinates of ``grid_sample``.
+        shift: offsets, added after the multiplication.
+    """
+    height, width = size
+
+    def rows_of_points(suffix: str, first: int, count: int) -> Node:
         attrs = {"begin": (first, 0), "size": (count, height * width), "strides": (1, 1)}
-        return Node(f"{name}-{part}", "tensor_slice", (f"{name}-points",), attrs)
+        return Node(f"{name}-{suffix}", "tensor_slice", (f"{name}-points",), attrs)
 
     return [
-        Node(name, "linear", call.inputs[1:], {}, {"kernel": _MATRIX, "bias": _LAST}),
+        Node(name, "linear", transform, {}, {"kernel": _MATRIX, "bias": _LAST}),
         Node(f"{name}-matrix", "tensor_reshape", (name,), {"shape": (3, 3)}),
         Node(f"{name}-points", "linear", (f"{name}-matrix",), {}, {"kernel": points}),
-        cut("scaled", 0, 2),
-        cut("divisor", 2, 1),
+        rows_of_points("scaled", 0, 2),
+        rows_of_points("divisor", 2, 1),
         Node(f"{name}-pixels", "tensor_binary", (f"{name}-scaled", f"{name}-divisor"), {"operation": "divide"}),
         Node(f"{name}-pairs", "tensor_transpose", (f"{name}-pixels",), {"axes": (1, 0)}),
         Node(f"{name}-sized", "tensor_binary", (f"{name}-pairs",), {"operation": "multiply"}, {"constant": scale}),
         Node(f"{name}-shifted", "tensor_binary", (f"{name}-sized",), {"operation": "add"}, {"constant": shift}),
         Node(f"{name}-grid", "tensor_reshape", (f"{name}-shifted",), {"shape": (height, width, 2)}),
-        Node(f"{name}-sampled", "grid_sample", (call.inputs[0], f"{name}-grid"), attrs),
     ]

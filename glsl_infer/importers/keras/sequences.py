@@ -138,14 +138,13 @@ def _steps(call: Call, node: Node, directions: tuple[bool, ...], merge: str, eve
     """Return the nodes for a layer's output from all steps (length, directions, hidden)."""
     length, hidden = call.shapes[0][0], node.weights["recurrent"].shape[1]
     nodes, parts = [node], []
-    for index, backwards in enumerate(directions):
+    for direction, backwards in enumerate(directions):
         name = f"{call.name}-{'backward' if backwards else 'forward'}"
-        at = 0 if backwards else length - 1
-        begin, size, strides = (0 if every else at, index, 0), (length if every else 1, 1, hidden), (1, 1, 1)
+        first, count, step = (0, length, 1) if every else (0 if backwards else length - 1, 1, 1)
         if every and backwards and len(directions) == 1:  # Keras returns the steps in the order of computation
-            begin, strides = (length - 1, index, 0), (-1, 1, 1)
-        cut = {"begin": begin, "size": size, "strides": strides}
-        nodes.append(Node(f"{name}-steps", "tensor_slice", (node.name,), cut))
+            first, step = length - 1, -1
+        attrs = {"begin": (first, direction, 0), "size": (count, 1, hidden), "strides": (step, 1, 1)}
+        nodes.append(Node(f"{name}-steps", "tensor_slice", (node.name,), attrs))
         nodes.append(
             Node(name, "tensor_reshape", (f"{name}-steps",), {"shape": (length, hidden) if every else (hidden,)})
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.core.convolutions import Window
-from glsl_infer.importers.core.moves import placed as in_places
+from glsl_infer.importers.core.moves import gathered as gathered_nodes
 from glsl_infer.importers.core.pooling import pooled
 from glsl_infer.importers.keras import geometry
 from glsl_infer.importers.keras.call import Call, Converter, array, is_tensor
@@ -24,141 +24,156 @@ from glsl_infer.ops.constant_map import constant_map
 MOST_INDICES = 1 << 22
 """Largest number of elements that are gathered by index: the bundle stores all indices."""
 
-Numbers = NDArray[np.int64]
+Indices = NDArray[np.int64]
+"""Flat indices of elements of an operation's first input, in the shape of its result."""
+
+Move = Callable[[Call, Indices], Indices]
+"""Effect of an operation on indices, with the batch as the first axis."""
 
 
-def moved(move: Callable[[Call, Numbers], Numbers]) -> Converter:
-    """Return the converter of an operation with the effect of ``move`` on indices. Their first axis is the batch."""
+def move_converter(move: Move) -> Converter:
+    """Return the converter of an operation that only moves values."""
 
     def convert(call: Call) -> list[Node]:
         shape = call.shapes[0]
-        numbers = np.arange(math.prod(shape)).reshape(1, *shape)
+        indices = np.arange(math.prod(shape)).reshape(1, *shape)
         try:
-            result = move(call, numbers)
+            result = move(call, indices)
         except (ValueError, TypeError, IndexError) as error:
             raise call.refused(f"{type(call.layer).__name__}: {error}", "check its inputs") from None
         if len(result) != 1:
             raise call.refused("a change of the batch", "keep the batch as it is, the first axis")
-        return placed(call, result[0])
+        return gathered(call, result[0])
 
     return convert
 
 
-def placed(call: Call, numbers: Numbers) -> list[Node]:
+def gathered(call: Call, indices: Indices) -> list[Node]:
     """Return the nodes that gather elements of the first input by flat indices."""
-    if numbers.size > MOST_INDICES:
-        raise call.refused(f"{numbers.size} numbers in other places", f"give it at most {MOST_INDICES}")
-    return in_places(call.name, call.inputs[0], call.shapes[0], numbers)
+    if indices.size > MOST_INDICES:
+        raise call.refused(f"{indices.size} numbers in other places", f"give it at most {MOST_INDICES}")
+    return gathered_nodes(call.name, call.inputs[0], call.shapes[0], indices)
 
 
-def _roll(call: Call, numbers: Numbers) -> Numbers:
+def _roll(call: Call, indices: Indices) -> Indices:
     layer = call.layer
     if layer.axis is None:
         raise ValueError("it has no axis")
-    return np.roll(numbers, layer.shift, layer.axis)
+    return np.roll(indices, layer.shift, layer.axis)
 
 
-def _repeat(call: Call, numbers: Numbers) -> Numbers:
+def _repeat(call: Call, indices: Indices) -> Indices:
     if call.layer.axis is None:
         raise ValueError("it has no axis")
-    return np.repeat(numbers, np.asarray(call.layer.repeats), call.layer.axis)
+    return np.repeat(indices, np.asarray(call.layer.repeats), call.layer.axis)
 
 
-def _take(call: Call, numbers: Numbers) -> Numbers:
-    indices, over = call.arguments[1], call.layer.axis
-    if is_tensor(indices):
+def _take(call: Call, indices: Indices) -> Indices:
+    selection, axis = call.arguments[1], call.layer.axis
+    if is_tensor(selection):
         raise ValueError("its indices are computed by the network; use keras.ops.take_along_axis")
-    if over is None:
+    if axis is None:
         raise ValueError("it has no axis")
-    selected: Numbers = np.take(numbers, np.asarray(array(indices), np.int64), over)
-    return selected
+    result: Indices = np.take(indices, np.asarray(array(selection), np.int64), axis)
+    return result
 
 
-def _unstack(call: Call, numbers: Numbers) -> Numbers:
-    selected: Numbers = np.take(numbers, call.output, call.layer.axis)
-    return selected
+def _unstack(call: Call, indices: Indices) -> Indices:
+    result: Indices = np.take(indices, call.output, call.layer.axis)
+    return result
 
 
-def _rotated(call: Call, numbers: Numbers) -> Numbers:
-    return np.rot90(numbers, call.layer.k, tuple(call.layer.axes))
+def _rotated(call: Call, indices: Indices) -> Indices:
+    return np.rot90(indices, call.layer.k, tuple(call.layer.axes))
 
 
 def _stack(call: Call) -> list[Node]:
     rank = len(call.shape) + 1
-    over = call.layer.axis % rank - 1
-    if over < 0:
+    axis = call.layer.axis % rank - 1
+    if axis < 0:
         raise call.refused("a stack of batches", "give another axis than the first")
     shape = call.shapes[0]
-    longer = (*shape[:over], 1, *shape[over:])
+    with_axis = (*shape[:axis], 1, *shape[axis:])
     if len(call.inputs) != len(call.arguments[0] if len(call.arguments) == 1 else call.arguments):
         raise call.refused("a stack with constants in it", "give it tensors of the model")
-    return emit.stacked(call.name, call.inputs, longer, over)
+    return emit.stacked(call.name, call.inputs, with_axis, axis)
 
 
 def _take_along(call: Call) -> list[Node]:
     table, indices = call.arguments[:2]
-    over = call.axis(call.layer.axis)
+    axis = call.axis(call.layer.axis)
     if is_tensor(table) and is_tensor(indices):
-        source_shape, indices_shape = call.shapes
-        if [size for index, size in enumerate(source_shape) if index != over] == [
-            size for index, size in enumerate(indices_shape) if index != over
-        ]:
-            return [call.node("gather_elements", {"axis": over})]
-        return _taken_along(call, over)
+        if _without_axis(call.shapes[0], axis) == _without_axis(call.shapes[1], axis):
+            return [call.node("gather_elements", {"axis": axis})]
+        return _take_along_broadcast(call, axis)
     if not is_tensor(table):
         raise call.refused("numbers of a constant", "give it a tensor of the model")
-    numbers, source_shape = array(indices), call.shapes[0]
-    if numbers.shape[0] != 1:
-        raise call.refused(f"indices of shape {numbers.shape}", "give them a batch of 1")
-    result_shape = tuple(numbers.shape[index + 1] if index == over else size for index, size in enumerate(source_shape))
-    return [call.node("gather_elements", {"axis": over}, indices=np.broadcast_to(numbers[0], result_shape))]
+    constant, table_shape = array(indices), call.shapes[0]
+    if constant.shape[0] != 1:
+        raise call.refused(f"indices of shape {constant.shape}", "give them a batch of 1")
+    result_shape = (*table_shape[:axis], constant.shape[axis + 1], *table_shape[axis + 1 :])
+    return [call.node("gather_elements", {"axis": axis}, indices=np.broadcast_to(constant[0], result_shape))]
 
 
-def _taken_along(call: Call, over: int) -> list[Node]:
+def _without_axis(shape: Sequence[int], axis: int) -> list[int]:
+    return [*shape[:axis], *shape[axis + 1 :]]
+
+
+def _take_along_broadcast(call: Call, axis: int) -> list[Node]:
     """Return the nodes of a take with broadcast indices, such as rows of a table by indices of one column."""
     nodes, names = [], []
-    for name, own_shape, other in zip(call.inputs, call.shapes, reversed(call.shapes)):
-        full_shape = tuple(size if index == over else max(size, other[index]) for index, size in enumerate(own_shape))
+    for name, own_shape, other_shape in zip(call.inputs, call.shapes, reversed(call.shapes)):
+        full_shape = tuple(
+            own if index == axis else max(own, other) for index, (own, other) in enumerate(zip(own_shape, other_shape))
+        )
         if full_shape == own_shape:
             names.append(name)
             continue
-        numbers = np.broadcast_to(np.arange(math.prod(own_shape)).reshape(own_shape), full_shape)
-        own = f"{call.name}-{'table' if name is call.inputs[0] else 'indices'}"
-        nodes += in_places(own, name, own_shape, numbers)
+        indices = np.broadcast_to(np.arange(math.prod(own_shape)).reshape(own_shape), full_shape)
+        operand = "table" if name is call.inputs[0] else "indices"
+        nodes += gathered_nodes(f"{call.name}-{operand}", name, own_shape, indices)
         names.append(nodes[-1].name)
-    return [*nodes, Node(f"{call.name}-taken", "gather_elements", tuple(names), {"axis": over})]
+    return [*nodes, Node(f"{call.name}-taken", "gather_elements", tuple(names), {"axis": axis})]
 
 
-def cut(call: Call, places: Numbers) -> list[Node]:
-    """Return the nodes of a slice of every axis, and a reshape. ``places`` are indices of the input, with a batch."""
-    numbers = places[0]
-    if not numbers.size:
+def sliced(call: Call, batch_of_indices: Indices) -> list[Node]:
+    """Return the nodes of a slice of every axis and a reshape, or of another gather if it is not a slice.
+
+    Args:
+        call: the operation.
+        batch_of_indices: flat indices of the input, with a batch of 1.
+    """
+    indices = batch_of_indices[0]
+    if not indices.size:
         raise call.refused("an index that leaves nothing", "take a number at least")
-    indices = [np.unique(part) for part in np.unravel_index(numbers.reshape(-1), call.shapes[0])]
-    lines = [_line(part) for part in indices]
-    if math.prod(map(len, indices)) == numbers.size and all(lines):
-        begin, strides = zip(*(line for line in lines if line))
-        size = tuple(map(len, indices))
-        all_indices = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
-        block = all_indices[tuple(slice(int(part[0]), int(part[-1]) + 1, step) for part, step in zip(indices, strides))]
-        if np.array_equal(block.reshape(-1), numbers.reshape(-1)):
-            node = call.node("tensor_slice", {"begin": begin, "size": size, "strides": strides})
-            if size == numbers.shape:
-                return [node]
-            return [node, Node(f"{call.name}-shape", "tensor_reshape", (call.name,), {"shape": numbers.shape})]
-    return placed(call, numbers)
+    shape = call.shapes[0]
+    axis_indices = [np.unique(along_axis) for along_axis in np.unravel_index(indices.reshape(-1), shape)]
+    lines = [line for line in map(_line, axis_indices) if line is not None]
+    size = tuple(map(len, axis_indices))
+    if math.prod(size) != indices.size or len(lines) != len(axis_indices):
+        return gathered(call, indices)
+    begin, strides = zip(*lines)
+    slices = tuple(slice(int(along[0]), int(along[-1]) + 1, step) for along, step in zip(axis_indices, strides))
+    block = np.arange(math.prod(shape)).reshape(shape)[slices]
+    if not np.array_equal(block.reshape(-1), indices.reshape(-1)):
+        return gathered(call, indices)
+    node = call.node("tensor_slice", {"begin": begin, "size": size, "strides": strides})
+    if size == indices.shape:
+        return [node]
+    return [node, Node(f"{call.name}-shape", "tensor_reshape", (call.name,), {"shape": indices.shape})]
 
 
-def _line(part: Numbers) -> tuple[int, int] | None:
+def _line(indices: Indices) -> tuple[int, int] | None:
     """Return (begin, step) of equidistant indices; else None."""
-    step = int(part[1] - part[0]) if len(part) > 1 else 1
-    return (int(part[0]), step) if np.array_equal(part, part[0] + step * np.arange(len(part))) else None
+    step = int(indices[1] - indices[0]) if len(indices) > 1 else 1
+    is_line = np.array_equal(indices, indices[0] + step * np.arange(len(indices)))
+    return (int(indices[0]), step) if is_line else None
 
 
-def _sections(call: Call, numbers: Numbers) -> Numbers:
+def _sections(call: Call, indices: Indices) -> Indices:
     sections = call.layer.indices_or_sections
     boundaries = int(sections) if isinstance(sections, int) else [int(end) for end in sections]
-    return np.split(numbers, boundaries, call.layer.axis)[call.output]
+    return np.split(indices, boundaries, call.layer.axis)[call.output]
 
 
 def adaptive(reduction: str) -> Converter:
@@ -183,12 +198,12 @@ def _windows(size: int, count: int) -> list[range]:
 
 def _largest(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
     """Gather the values of every window, with the last repeated in short windows, and reduce them to the maximum."""
-    numbers = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
+    indices = np.arange(math.prod(call.shapes[0])).reshape(call.shapes[0])
     for axis, ranges in enumerate(windows):
         longest = range(max(map(len, ranges)))
-        windowed = np.array([[part[min(index, len(part) - 1)] for index in longest] for part in ranges])
-        numbers = np.take(numbers, windowed, 2 * axis)
-    nodes = placed(call, numbers)
+        windowed = np.array([[window[min(index, len(window) - 1)] for index in longest] for window in ranges])
+        indices = np.take(indices, windowed, 2 * axis)
+    nodes = gathered(call, indices)
     attrs = {"reduction": "max", "axes": tuple(range(1, 2 * len(windows), 2)), "keep": False}
     return [*nodes, Node(f"{call.name}-largest", "tensor_reduce", (nodes[-1].name,), attrs)]
 
@@ -206,23 +221,23 @@ def _means(call: Call, windows: Sequence[Sequence[range]]) -> list[Node]:
     return chain.nodes
 
 
-MOVES: Mapping[str, Callable[[Call, Numbers], Numbers]] = {
-    "Flip": lambda call, numbers: np.flip(numbers, call.layer.axis),
-    "GetItem": lambda call, numbers: numbers[geometry.index_of(call)],
-    "Moveaxis": lambda call, numbers: np.moveaxis(numbers, call.layer.source, call.layer.destination),
+MOVES: Mapping[str, Move] = {
+    "Flip": lambda call, indices: np.flip(indices, call.layer.axis),
+    "GetItem": lambda call, indices: indices[geometry.index_of(call)],
+    "Moveaxis": lambda call, indices: np.moveaxis(indices, call.layer.source, call.layer.destination),
     "Repeat": _repeat,
     "Roll": _roll,
     "Rot90": _rotated,
     "Split": _sections,
-    "Swapaxes": lambda call, numbers: np.swapaxes(numbers, call.layer.axis1, call.layer.axis2),
+    "Swapaxes": lambda call, indices: np.swapaxes(indices, call.layer.axis1, call.layer.axis2),
     "Take": _take,
-    "Tile": lambda call, numbers: np.tile(numbers, call.layer.repeats),
+    "Tile": lambda call, indices: np.tile(indices, call.layer.repeats),
     "Unstack": _unstack,
 }
-"""Effect of operations on indices whose first axis is the batch, by class name."""
+"""Moves by class name."""
 
 OPERATIONS: Mapping[str, Converter] = {
-    **{kind: moved(MOVES[kind]) for kind in ("Repeat", "Roll", "Rot90", "Take", "Tile")},
+    **{kind: move_converter(MOVES[kind]) for kind in ("Repeat", "Roll", "Rot90", "Take", "Tile")},
     "Moveaxis": geometry.transpose,
     "Stack": _stack,
     "Swapaxes": geometry.transpose,
@@ -284,12 +299,12 @@ def _patches(call: Call) -> list[Node]:
     starts = [
         np.arange(0, length - taps[-1], step) for length, taps, step in zip((height, width), inside, window.strides)
     ]
-    numbers = np.arange(height * width * channels).reshape(height, width, channels)
+    indices = np.arange(height * width * channels).reshape(height, width, channels)
     rows, columns = (start[:, None] + offset for start, offset in zip(starts, inside))
-    patches = numbers[rows[:, None, :, None], columns[None, :, None, :]]
+    patches = indices[rows[:, None, :, None], columns[None, :, None, :]]
     shape = (*patches.shape[:2], math.prod(patches.shape[2:]))
     padded = replace(call, inputs=(name,), shapes=((height, width, channels),))
-    return [*nodes, *placed(padded, patches.reshape(shape))]
+    return [*nodes, *gathered(padded, patches.reshape(shape))]
 
 
 FILLS: Mapping[str, Converter] = {
@@ -301,7 +316,7 @@ FILLS: Mapping[str, Converter] = {
 
 ON_CPU: Mapping[str, Converter] = {
     **FILLS,
-    "BroadcastTo": moved(lambda call, numbers: np.broadcast_to(numbers, _broadcast_shape(call))),
+    "BroadcastTo": move_converter(lambda call, indices: np.broadcast_to(indices, _broadcast_shape(call))),
     "ExtractPatches": _patches,
     "Slice": slice_,
 }

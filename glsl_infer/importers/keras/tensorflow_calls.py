@@ -96,8 +96,8 @@ def _reshape(tensor: Any, shape: Any) -> Any:
     """Reshape. If the target has the batch, whose size is open, and a -1, the latter is computed."""
     sizes = [-1 if size is None else int(size) for size in shape]
     if sizes[0] == -1 and -1 in sizes[1:]:
-        known = math.prod(size for size in sizes[1:] if size != -1)
-        sizes[sizes.index(-1, 1)] = math.prod(tensor.shape[1:]) // max(known, 1)
+        fixed_size = math.prod(size for size in sizes[1:] if size != -1)
+        sizes[sizes.index(-1, 1)] = math.prod(tensor.shape[1:]) // max(fixed_size, 1)
     return ops.reshape(tensor, tuple(sizes))
 
 
@@ -114,19 +114,19 @@ def _concat(values: Any, axis: int) -> Any:
 
 def _getitem(value: Any, slice_spec: Any) -> Any:
     entries = slice_spec if isinstance(slice_spec, (list, tuple)) else [slice_spec]
-    key = tuple(_slice(entry) for entry in entries)
+    key = tuple(_slice(item) for item in entries)
     if _is_tensor(value):
         return value[key]
     picked = np.asarray(value, object)[key]  # value is a shape, whose batch is None
     return picked.tolist() if isinstance(picked, np.ndarray) else picked
 
 
-def _slice(entry: Any) -> Any:
-    if isinstance(entry, dict) and entry.get("class_name") == "__ellipsis__":
+def _slice(item: Any) -> Any:
+    if isinstance(item, dict) and item.get("class_name") == "__ellipsis__":
         return Ellipsis
-    if isinstance(entry, dict):
-        return slice(entry.get("start"), entry.get("stop"), entry.get("step"))
-    return entry
+    if isinstance(item, dict):
+        return slice(item.get("start"), item.get("stop"), item.get("step"))
+    return item
 
 
 def _pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0) -> Any:

@@ -73,23 +73,26 @@ def weights_of(path: Path) -> Named:
             raise ModelError(f"{path.parent / missing[0]}: no such file; copy all files of the model to one folder")
         data = b"".join(read_bytes(path.parent / name, ".bin", limits.most_bytes()) for name in names)
         offset = 0
-        for entry in group["weights"]:
-            quantization = entry.get("quantization") or {}
-            kind, shape = str(quantization.get("dtype") or entry["dtype"]), tuple(int(size) for size in entry["shape"])
+        for weight in group["weights"]:
+            quantization = weight.get("quantization") or {}
+            kind, shape = (
+                str(quantization.get("dtype") or weight["dtype"]),
+                tuple(int(size) for size in weight["shape"]),
+            )
             if kind not in _TYPES or min(shape, default=1) < 0:
                 raise ModelError(
-                    f"{path}: weights '{entry['name']:.60}' have type {kind} and shape {shape}; allowed are the types "
+                    f"{path}: weights '{weight['name']:.60}' have type {kind} and shape {shape}; allowed are the types "
                     f"{', '.join(_TYPES)}, and sizes of 0 or more"
                 )
             dtype, count = np.dtype(_TYPES[kind]), math.prod(shape)
-            counter.add(4 * count, entry["name"])
+            counter.add(4 * count, weight["name"])
             if offset + count * dtype.itemsize > len(data):
                 raise ModelError(f"{path}: the files {', '.join(names)} are too short; copy all files of the model")
             values: NDArray[Any] = np.frombuffer(data, dtype, count, offset).reshape(shape)
             if "scale" in quantization:
                 scale, minimum = np.float32(quantization["scale"]), np.float32(quantization["min"])
                 values = np.asarray(values.astype(np.float32) * scale + minimum)
-            weights.append((str(entry["name"]), values))
+            weights.append((str(weight["name"]), values))
             offset += count * dtype.itemsize
     return weights
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -78,31 +78,30 @@ class Walk:
         operation, call_index, _ = tensor._keras_history
         inputs = tuple(self._names[key(before)] for before in _inputs(tensor))
         name = self._builder.free_name(f"{self._prefix}{operation.name}")
-        inner = (
-            operation if _is_model(operation) else own_layers.traced(operation, operation._inbound_nodes[call_index])
-        )
+        call_node = operation._inbound_nodes[call_index]
+        inner = operation if _is_model(operation) else own_layers.traced(operation, call_node)
         if inner is not None:
             outputs = dict(enumerate(self._inner(inner, name, inputs)))
         else:
             outputs = self._layer(tensor, name, inputs)
-        for number, output in outputs.items():
-            self._names[id(operation), call_index, number] = output
-            self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[number]
+        for index, output in outputs.items():
+            self._names[id(operation), call_index, index] = output
+            self.tensors[output] = call_node.output_tensors[index]
 
     def _layer(self, tensor: Any, name: str, inputs: tuple[str, ...]) -> dict[int, str]:
         """Import the operation of a tensor and record where it runs; return the names of its outputs by index."""
         operation, call_index, index = tensor._keras_history
         layer = _at_inference(operation)
         call_node, builder = operation._inbound_nodes[call_index], self._builder
-        tensors = call_node.output_tensors
+        output_tensors = call_node.output_tensors
         arguments = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
-        row = LayerStatus(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
+        row = LayerStatus(name, kind_of(operation), tuple(output_tensors[0].shape[1:]), UNKNOWN)
         before = len(builder.nodes)
         try:
             if builder.unknown & set(inputs):
                 _converter(Call(layer, name, inputs, (), arguments))  # refuses unsupported layers, without shapes
                 builder.rows[name] = replace(row, note=AFTER_UNKNOWN)
-                names = [name, *(builder.free_name(name) for _ in tensors[1:])]
+                names = [name, *(builder.free_name(name) for _ in output_tensors[1:])]
                 builder.unknown.update(names)
                 return dict(enumerate(names))
             shapes = tuple(builder.shapes[source] for source in inputs)
@@ -114,18 +113,34 @@ class Walk:
             output = self._converted(call, tensor)
         except ModelError as refusal:
             builder.rows[name] = row.refused(refusal)
-            parts = max((self._parts.get(source, 1) for source in inputs), default=1)
-            lead = (parts,) if parts > 1 else ()
-            others = [builder.placeholder(builder.free_name(name), (*lead, *out.shape[1:])) for out in tensors[1:]]
-            names = [builder.refuse(refusal, name, inputs, (*lead, *tensors[0].shape[1:])), *others]
-            self._parts.update(dict.fromkeys(names, parts) if parts > 1 else {})
-            return dict(enumerate(names))
+            return self._placeholders(name, inputs, [tuple(out.shape[1:]) for out in output_tensors], refusal)
         operators = tuple(node.op for node in builder.nodes[before:])
-        dropped = kind_of(operation) in TRAINING_ONLY
-        note = "does nothing outside of training" if dropped else ""
-        placement = DROPPED if dropped else runs(operators)
+        is_dropped = kind_of(operation) in TRAINING_ONLY
+        note = "does nothing outside of training" if is_dropped else ""
+        placement = DROPPED if is_dropped else runs(operators)
         builder.rows[name] = replace(row, shape=builder.shapes[output], runs=placement, operators=operators, note=note)
         return {index: output}
+
+    def _placeholders(
+        self, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape], refusal: ModelError
+    ) -> dict[int, str]:
+        """Record a refused layer; return the placeholders of its outputs by index.
+
+        Args:
+            name: of the layer.
+            inputs: names of its input nodes.
+            shapes: shapes of its outputs in Keras, without the batch.
+            refusal: the reason.
+        """
+        builder = self._builder
+        parts = max((self._parts.get(source, 1) for source in inputs), default=1)
+        if parts > 1:
+            shapes = [(parts, *shape) for shape in shapes]
+        others = [builder.placeholder(builder.free_name(name), shape) for shape in shapes[1:]]
+        names = [builder.refuse(refusal, name, inputs, shapes[0]), *others]
+        if parts > 1:
+            self._parts.update(dict.fromkeys(names, parts))
+        return dict(enumerate(names))
 
     def _converted(self, call: Call, tensor: Any) -> str:
         """Add the nodes of a call; return the one that computes ``tensor``.
@@ -136,59 +151,76 @@ class Walk:
         batch_axes = tuple(self._batch.get(name, 0) for name in call.inputs)
         parts = tuple(self._parts.get(name, 1) for name in call.inputs)
         if max(parts, default=1) > 1 and batch_axis.moves_batch(call.layer, len(call.shapes[0]), batch_axes):
-            nodes, axis = batch_axis.convert_with_parts_at_axis(
-                call, tensor.shape, batch_axes, parts[0], lambda call: _converter(call)(call)
-            )
+            nodes, axis = batch_axis.convert_with_parts_at_axis(call, tensor.shape, batch_axes, parts[0], _convert)
             output = self._builder.add(nodes)
             self._parts[output], self._batch[output] = parts[0], axis
             return output
-        larger = len(parts) == 1 and batch_axis.changes_batch(call.layer, call.shapes[0], call.shape)
-        if not any(batch_axes) and batch_axis.needs_a_copy_per_part(call, parts):
-            below = batch_axis.stack_parts(call, lambda call: _converter(call)(call))
-            longer = replace(call, shape=(parts[0], *call.shape))
-            output = self._builder.add(below) if below else self._each(longer, call.layer)
-            self._parts[output] = parts[0]
-            return output
-        if not any(batch_axes) and (larger or any(count > 1 for count in parts)):
-            nodes, left = batch_axis.convert_with_parts(call, parts, lambda call: _converter(call)(call))
-            output = self._builder.add(nodes)
-            if left > 1:
-                self._parts[output] = left
-            return output
+        if not any(batch_axes):
+            if batch_axis.needs_a_copy_per_part(call, parts):
+                return self._copied_per_part(call, parts[0])
+            changes_batch = len(parts) == 1 and batch_axis.changes_batch(call.layer, call.shapes[0], call.shape)
+            if changes_batch or any(count > 1 for count in parts):
+                return self._with_parts(call, parts)
         if batch_axis.moves_batch(call.layer, len(tensor.shape), batch_axes):
-            nodes_and_axis = batch_axis.convert_axis_operation(call, batch_axes[0])
-            if nodes_and_axis is None:
-                axis = batch_axis.axis_after(call, batch_axes)
-                call = batch_axis.with_output_shape(call, axis, tensor.shape)
-                nodes_and_axis = _converter(call)(call), axis
-            nodes, axis = nodes_and_axis
-            output = self._builder.add(nodes)
-            if axis:
-                self._batch[output] = axis
-            return output
+            return self._with_batch_at_axis(call, batch_axes, tensor.shape)
         if type(call.layer).__name__ == "TimeDistributed":
             return self._distributed(call)
-        output = self._builder.add(_converter(call)(call))
+        output = self._builder.add(_convert(call))
         if type(call.layer).__name__ == "InputLayer" and len(call.shape) == FRAMES_RANK:
             self.frames.below(output, call.name)
+        return output
+
+    def _copied_per_part(self, call: Call, parts: int) -> str:
+        """Add a call that processes every part of an image separately: stacked if possible, else one by one."""
+        stacked = batch_axis.stack_parts(call, _convert)
+        if stacked:
+            output = self._builder.add(stacked)
+        else:
+            output = self._each(replace(call, shape=(parts, *call.shape)), call.layer)
+        self._parts[output] = parts
+        return output
+
+    def _with_parts(self, call: Call, parts: tuple[int, ...]) -> str:
+        """Add a call whose inputs or output have several parts of each image in their batch."""
+        nodes, output_parts = batch_axis.convert_with_parts(call, parts, _convert)
+        output = self._builder.add(nodes)
+        if output_parts > 1:
+            self._parts[output] = output_parts
+        return output
+
+    def _with_batch_at_axis(self, call: Call, batch_axes: tuple[int, ...], shape: Shape) -> str:
+        """Add a call whose inputs or output have a batch that is not the first axis.
+
+        Args:
+            call: the call.
+            batch_axes: the batch axis of each input.
+            shape: shape of the output, with its batch.
+        """
+        nodes_and_axis = batch_axis.convert_axis_operation(call, batch_axes[0])
+        if nodes_and_axis is None:
+            axis = batch_axis.axis_after(call, batch_axes)
+            nodes_and_axis = _convert(batch_axis.with_output_shape(call, axis, shape)), axis
+        nodes, axis = nodes_and_axis
+        output = self._builder.add(nodes)
+        if axis:
+            self._batch[output] = axis
         return output
 
     def _distributed(self, call: Call) -> str:
         inner = inner_of(call)
         if along_channels(inner, call.shapes[0]):
-            alike = replace(call, layer=inner)
-            return self._builder.add(_converter(alike)(alike))
+            return self._builder.add(_convert(replace(call, layer=inner)))
         return self._each(call, inner)
 
     def _each(self, call: Call, inner: Any) -> str:
         """Apply a layer to each entry of a call's first input axis; return the node that concatenates the results."""
 
         def step(name: str, source: str, shape: Shape) -> str:
-            own = self._builder.free_name(f"{name}/{inner.name}")
+            inner_name = self._builder.free_name(f"{name}/{inner.name}")
             if _is_model(inner):
-                return self._inner(inner, own, (source,))[0]
-            entry_call = Call(inner, own, (source,), (self._builder.shapes[source],), call.arguments, 0, shape)
-            return self._builder.add(_converter(entry_call)(entry_call))
+                return self._inner(inner, inner_name, (source,))[0]
+            shapes = (self._builder.shapes[source],)
+            return self._builder.add(_convert(Call(inner, inner_name, (source,), shapes, call.arguments, 0, shape)))
 
         return self.frames.unrolled(call, step)
 
@@ -256,6 +288,11 @@ def _either(convert: Converter, to_kernels: Converter) -> Converter:
 def kind_of(operation: Any) -> str:
     """Return the class name of a layer or an operation. For a placeholder, it is that of the replaced layer."""
     return str(getattr(operation, "stands_for", "") or type(operation).__name__)
+
+
+def _convert(call: Call) -> list[Node]:
+    """Return the nodes of a call; errors as for ``_converter``."""
+    return _converter(call)(call)
 
 
 def _converter(call: Call) -> Converter:

@@ -147,7 +147,7 @@ def _prelu_in_pieces(call: Call, slopes: np.ndarray) -> list[View]:
     view, nodes = call.view(), call.nodes
     if np.broadcast_shapes(slopes.shape, view.shape) != view.shape:
         raise call.refused(f"slopes of shape {slopes.shape} on {view.shape}", "give one slope for each channel")
-    cut = view.cut(nodes.shape(view.node))
+    cut = view.split_at(nodes.shape(view.node))
     node, fine = (view.node, cut[0]) if cut else (nodes.shaped(view.node, tuple(a.size for a in view.stored)), view)
     upper = nodes.function(node, "relu")
     lower = nodes.function(call.nodes.scaled(node, -1.0), "relu")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.graph import Shape
 from glsl_infer.graph.activations import activation
 from glsl_infer.graph.elementwise import BINARY
 from glsl_infer.importers.core import elementwise, emit
@@ -32,18 +34,8 @@ def operated(call: Call, operation: str) -> list[View]:
     """Return an operation on two tensors, or on a tensor and a constant, on the CPU."""
     if len(call.operands) != 2 or any(value is None for value in call.operands):
         raise call.refused(f"of {len(call.operands)} tensors", "the file is damaged; give it two")
-    first = call.is_constant(0)
-    return [
-        broadcast(
-            call,
-            "tensor_binary",
-            call.operands,
-            ("constant",) * 2,
-            operation,
-            operation=operation,
-            constant_first=first,
-        )
-    ]
+    attrs = {"operation": operation, "constant_first": call.is_constant(0)}
+    return [broadcast(call, "tensor_binary", call.operands, ("constant",) * 2, operation, **attrs)]
 
 
 def unary(call: Call, operation: str, part: str = "") -> list[View]:
@@ -144,35 +136,36 @@ def _with_constant(call: Call, operation: str, view: View, value: NDArray[np.gen
     if shape != view.shape:
         if np.prod(shape) != view.size:
             return _widened(call, operation, view, constant, first=first)
-        grown = view.reshaped(call.file_shape(shape))
-        assert grown is not None
-        view = grown
-    node, fine, stored = _beside(call, view, constant)
+        with_axes = view.reshaped(call.file_shape(shape))
+        assert with_axes is not None
+        view = with_axes
+    node, node_view, stored = _in_node_shape(call, view, constant)
     result = _constant_node(call, operation, node, stored, first=first)
-    return fine.at(result)
+    return node_view.at(result)
 
 
-def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubles]:
-    """Return a node, its tensor, and a constant as an array that broadcasts to the node's shape."""
-    shape = call.nodes.shape(view.node)
-    cut = view.cut(shape)
-    if cut is None:
+def _in_node_shape(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubles]:
+    """Return a node, its tensor, and a constant as an array that broadcasts to the node's shape.
+
+    The array has length 1 along a dimension of the node, or its full length: along a part of the dimension's atoms, the
+    constant is broadcast.
+    """
+    split = view.split_at(call.nodes.shape(view.node))
+    if split is None:
         node = call.nodes.shaped(view.node, tuple(atom.size for atom in view.stored))
         view = view.at(node)
         return node, view, view.as_stored(constant)
-    fine, groups = cut
-    stored = fine.as_stored(constant)
-    sizes: list[int] = []
-    index = 0
-    lengths_by_axis = list(stored.shape)
+    split_view, groups = split
+    by_atoms = split_view.as_stored(constant)
+    atom_lengths: list[int] = []
+    dims: list[int] = []
     for group in groups:
-        lengths = stored.shape[index : index + len(group)]
-        full = any(length > 1 for length in lengths)
-        for offset, atom in enumerate(group):
-            lengths_by_axis[index + offset] = atom.size if full else 1
-        sizes.append(int(np.prod([atom.size for atom in group])) if full else 1)
-        index += len(group)
-    return view.node, fine, np.broadcast_to(stored, lengths_by_axis).reshape(sizes)
+        lengths = by_atoms.shape[len(atom_lengths) : len(atom_lengths) + len(group)]
+        varies = any(length > 1 for length in lengths)
+        group_lengths = [atom.size if varies else 1 for atom in group]
+        atom_lengths += group_lengths
+        dims.append(math.prod(group_lengths))
+    return view.node, split_view, np.broadcast_to(by_atoms, atom_lengths).reshape(dims)
 
 
 def _constant_node(call: Call, operation: str, node: str, value: Doubles, *, first: bool) -> str:
@@ -185,29 +178,25 @@ def _widened(call: Call, operation: str, view: View, constant: Doubles, *, first
     """Return an operation with a constant that has more elements than the tensor."""
     shape = call.file_shape(np.broadcast_shapes(view.shape, constant.shape))
     rank = len(shape)
-    own = (1,) * (rank - len(view.shape)) + view.shape
-    grown = view.reshaped(own)
-    assert grown is not None
-    node = relayout.in_file_order(call.nodes, grown, own)
-    result = call.nodes.constant(
-        operation, node, constant.reshape((1,) * (rank - constant.ndim) + constant.shape), first=first
-    )
-    return fresh(result, shape)
+    view_shape = (1,) * (rank - len(view.shape)) + view.shape
+    with_axes = view.reshaped(view_shape)
+    assert with_axes is not None
+    node = relayout.in_file_order(call.nodes, with_axes, view_shape)
+    constant = constant.reshape((1,) * (rank - constant.ndim) + constant.shape)
+    return fresh(call.nodes.constant(operation, node, constant, first=first), shape)
 
 
 def _tensors(call: Call, operation: str, a: View, b: View) -> View:
+    """Return an operation on two computed tensors, in a common order of their axes."""
     shape = call.file_shape(np.broadcast_shapes(a.shape, b.shape))
     rank = len(shape)
     a, b = (of_rank(view, rank) for view in (a, b))
     order = _common_order(a, b, shape)
     views = [relayout.ordered(call.nodes, view, order) for view in (a, b)]
-    same = a.shape == b.shape and call.nodes.shape(views[0].node) == call.nodes.shape(views[1].node)
-    if same:
+    if a.shape == b.shape and call.nodes.shape(views[0].node) == call.nodes.shape(views[1].node):
         return View(_two(call, operation, [view.node for view in views]), views[0].stored, views[0].axes)
     long = [axis for axis in order if shape[axis] > 1]
-    dims = _dimensions(call, views, shape, long)
-    if dims is None:
-        dims = [[axis] for axis in long]
+    dims = _dimensions(call, views, shape, long) or [[axis] for axis in long]
     sources = []
     for view in views:
         sizes = tuple(int(np.prod([view.shape[axis] for axis in group])) for group in dims)
@@ -224,16 +213,16 @@ def _two(call: Call, operation: str, sources: Sequence[str]) -> str:
 def _common_order(a: View, b: View, shape: Sequence[int]) -> tuple[int, ...]:
     """Return the common order of axes: that of the larger tensor, with the missing axes of the other inserted."""
     rank = len(shape)
-    for view in sorted((a, b), key=lambda each: -each.size):
+    for view in sorted((a, b), key=lambda tensor: -tensor.size):
         order = view.order()
         if order is None:
             continue
         missing = [axis for axis in range(rank) if shape[axis] > 1 and axis not in order]
         if not missing:
             return (*order, *(axis for axis in range(rank) if axis not in order))
-        usual = [axis for axis in default_order(rank) if axis in order or axis in missing]
-        if tuple(axis for axis in usual if axis in order) == order:
-            return (*usual, *(axis for axis in range(rank) if axis not in usual))
+        default = [axis for axis in default_order(rank) if axis in order or axis in missing]
+        if tuple(axis for axis in default if axis in order) == order:
+            return (*default, *(axis for axis in range(rank) if axis not in default))
     return default_order(rank)
 
 
@@ -242,30 +231,32 @@ def _dimensions(call: Call, views: Sequence[View], shape: Sequence[int], long: S
     if len(long) <= 1 and all(len(call.nodes.shape(view.node)) == 1 for view in views):
         return [list(long)]
     if len(shape) == 4 and shape[0] == 1:
-        placed = [axis for axis in long]
-        usual = [axis for axis in (2, 3, 1) if axis in placed]
-        if placed == usual:
+        if list(long) == [axis for axis in (2, 3, 1) if axis in long]:
             return [[2], [3], [1]]
         if len(long) == 3:
             return [[axis] for axis in long]
     for view in views:
-        dims = call.nodes.shape(view.node)
-        groups: list[list[int]] = []
-        axes = list(long)
-        for size in dims:
-            group: list[int] = []
-            while axes and int(np.prod([shape[axis] for axis in group])) < size:
-                group.append(axes.pop(0))
-            groups.append(group)
-            if int(np.prod([shape[axis] for axis in group])) != size:
-                break
-        else:
-            if not axes and _uniform(views, groups, shape):
-                return groups
+        groups = _axes_of_dimensions(call.nodes.shape(view.node), shape, long)
+        if groups is not None and _is_uniform(views, groups, shape):
+            return groups
     return None
 
 
-def _uniform(views: Sequence[View], groups: Sequence[Sequence[int]], shape: Sequence[int]) -> bool:
+def _axes_of_dimensions(dims: Shape, shape: Sequence[int], axes: Sequence[int]) -> list[list[int]] | None:
+    """Return the consecutive axes that make up each dimension of a node, or None if an axis is across two."""
+    remaining = list(axes)
+    groups: list[list[int]] = []
+    for size in dims:
+        group: list[int] = []
+        while remaining and math.prod(shape[axis] for axis in group) < size:
+            group.append(remaining.pop(0))
+        if math.prod(shape[axis] for axis in group) != size:
+            return None
+        groups.append(group)
+    return None if remaining else groups
+
+
+def _is_uniform(views: Sequence[View], groups: Sequence[Sequence[int]], shape: Sequence[int]) -> bool:
     """Return whether every tensor has either all axes of a dimension or none."""
     for view in views:
         for group in groups:

@@ -24,31 +24,31 @@ def _attention(call: Call) -> list[View]:
     if not all(map(call.has, range(3))):
         raise call.refused("without a query, keys and values", "the file is damaged; convert the model anew")
     tensors = [_tensor(call, index) for index in range(3)]
-    flat = len(tensors[0].shape) == 3
+    heads_are_merged = len(tensors[0].shape) == 3
     query, keys, values = (_heads(call, view, "kv" if index else "q") for index, view in enumerate(tensors))
-    before = 0
+    past_length = 0
     if call.has(_PAST[0]) and call.has(_PAST[1]):
-        past = [_tensor(call, index) for index in _PAST]
-        before = past[0].shape[2]
-        keys, values = (concatenated(call, list(pair), 2) for pair in zip(past, (keys, values)))
+        past_keys, past_values = (_tensor(call, index) for index in _PAST)
+        past_length = past_keys.shape[2]
+        keys, values = concatenated(call, [past_keys, keys], 2), concatenated(call, [past_values, values], 2)
     batch, heads, rows, width = query.shape
     groups, columns = keys.shape[1], keys.shape[2]
     if heads % groups or values.shape[1:3] != (groups, columns):
         raise call.refused(f"on shapes {query.shape}, {keys.shape} and {values.shape}", "the file is damaged")
     scale = float(call.attribute("scale", 0.0)) or 1.0 / math.sqrt(width)
 
-    def shared(view: View) -> View:
+    def with_shared_axis(view: View) -> View:
         """Return keys or values with an axis for the heads that share them."""
         return View(view.node, view.stored, (*view.axes[:2], (), *view.axes[2:]))
 
-    batch_of_heads = (batch, groups, heads // groups)
-    key_columns = shared(keys.transposed((0, 1, 3, 2)))
-    scores = call.reshaped(product(call, call.reshaped(query, (*batch_of_heads, rows, width)), key_columns, scale),
-                      (batch, heads, rows, columns))  # fmt: skip
-    shares = _shares(call, _capped(call, scores), before)
-    mixed = product(call, call.reshaped(shares, (*batch_of_heads, rows, columns)), shared(values))
-    result = call.reshaped(mixed, (batch, heads, rows, values.shape[3]))
-    if flat:
+    grouped_heads = (batch, groups, heads // groups)
+    key_columns = with_shared_axis(keys.transposed((0, 1, 3, 2)))
+    grouped_scores = product(call, call.reshaped(query, (*grouped_heads, rows, width)), key_columns, scale)
+    scores = call.reshaped(grouped_scores, (batch, heads, rows, columns))
+    weights = _attention_weights(call, _capped(call, scores), past_length)
+    sums = product(call, call.reshaped(weights, (*grouped_heads, rows, columns)), with_shared_axis(values))
+    result = call.reshaped(sums, (batch, heads, rows, values.shape[3]))
+    if heads_are_merged:
         result = call.reshaped(result.transposed((0, 2, 1, 3)), (batch, rows, heads * values.shape[3]))
     return [result, keys, values]
 
@@ -61,15 +61,21 @@ def _tensor(call: Call, index: int) -> View:
     return view
 
 
-def _heads(call: Call, view: View, whose: str) -> View:
-    """Return a tensor as (batch, heads, positions, width of a head)."""
+def _heads(call: Call, view: View, prefix: str) -> View:
+    """Return a tensor as (batch, heads, positions, width of a head).
+
+    Args:
+        call: the operator.
+        view: (batch, heads, positions, width), or (batch, positions, heads * width).
+        prefix: of the attribute ``num_heads``: ``q`` or ``kv``.
+    """
     if len(view.shape) == 4:
         return view
-    batch, positions, numbers = view.shape
-    heads = int(call.attribute(f"{whose}_num_heads"))
-    if heads < 1 or numbers % heads:
-        raise call.refused(f"{heads} heads of {numbers} numbers", "the file is damaged; convert the model anew")
-    return call.reshaped(view, (batch, positions, heads, numbers // heads)).transposed((0, 2, 1, 3))
+    batch, positions, width = view.shape
+    heads = int(call.attribute(f"{prefix}_num_heads"))
+    if heads < 1 or width % heads:
+        raise call.refused(f"{heads} heads of {width} numbers", "the file is damaged; convert the model anew")
+    return call.reshaped(view, (batch, positions, heads, width // heads)).transposed((0, 2, 1, 3))
 
 
 def _capped(call: Call, scores: View) -> View:
@@ -77,48 +83,49 @@ def _capped(call: Call, scores: View) -> View:
     cap, nodes = float(call.attribute("softcap", 0.0)), call.nodes
     if cap <= 0.0:
         return scores
-    bent = nodes.function(nodes.scaled(scores.node, 1.0 / cap), "tanh")
-    return scores.at(nodes.scaled(bent, cap))
+    limited = nodes.function(nodes.scaled(scores.node, 1.0 / cap), "tanh")
+    return scores.at(nodes.scaled(limited, cap))
 
 
-def _shares(call: Call, scores: View, before: int) -> View:
+def _attention_weights(call: Call, scores: View, past_length: int) -> View:
     """Return the softmax of scores over the visible keys. A row without visible keys is 0."""
     mask = call.operands[_MASK] if call.has(_MASK) else None
     rows, columns = scores.shape[2:]
     if mask is not None and mask.shape[-1] != columns:
         raise call.refused(f"a mask of shape {mask.shape} for {columns} keys", "give it as many columns as keys")
-    constant, computed = _window(call, rows, columns, before), []
+    constant, computed = _visible_by_position(call, rows, columns, past_length), []
     if mask is not None and call.type(_MASK) != types.BOOL:
         scores = broadcast(call, "tensor_binary", (scores, mask), ("constant",) * 2, "biased", operation="add")
     elif isinstance(mask, View):
         computed.append(mask)
     elif mask is not None:
         constant = constant & mask
-    seen: list[Operand] = [*computed, *([] if constant.all() else [constant.astype(np.float64)])]
-    for each in seen:
-        scores = _where(call, each, scores, -FARTHEST)
-    shares = probabilities(call, scores, 3)
-    for each in seen if computed or not constant.any(axis=-1).all() else []:
-        shares = _where(call, each, shares, 0.0)
-    return shares
+    visible: list[Operand] = [*computed, *([] if constant.all() else [constant.astype(np.float64)])]
+    for condition in visible:
+        scores = _where(call, condition, scores, -FARTHEST)
+    weights = probabilities(call, scores, 3)
+    rows_can_be_empty = computed or not constant.any(axis=-1).all()
+    for condition in visible if rows_can_be_empty else []:
+        weights = _where(call, condition, weights, 0.0)
+    return weights
 
 
 def _where(call: Call, condition: Operand, yes: View, no: float) -> View:
     return broadcast(call, "select", (condition, yes, np.asarray(no)), ("condition", "yes", "no"))
 
 
-def _window(call: Call, rows: int, columns: int, before: int) -> NDArray[np.bool_]:
-    """Return a mask of the keys visible to each query by position. ``before`` keys precede the first query."""
-    ahead = np.arange(columns) - np.arange(rows)[:, None] - before
-    seen: NDArray[np.bool_] = np.ones_like(ahead, bool)
+def _visible_by_position(call: Call, rows: int, columns: int, past_length: int) -> NDArray[np.bool_]:
+    """Return a mask of the keys visible to each query by position. ``past_length`` keys precede the first query."""
+    ahead = np.arange(columns) - np.arange(rows)[:, None] - past_length
+    visible: NDArray[np.bool_] = np.ones_like(ahead, bool)
     if call.attribute("is_causal", 0):
-        seen &= ahead <= 0
+        visible &= ahead <= 0
     left, right = (int(call.attribute(f"{side}_window_size", -1)) for side in ("left", "right"))
     if left >= 0:
-        seen &= -ahead <= left
+        visible &= -ahead <= left
     if right >= 0:
-        seen &= ahead <= right
-    return seen
+        visible &= ahead <= right
+    return visible
 
 
 CONVERTERS: dict[str, Converter] = {"Attention": _attention}

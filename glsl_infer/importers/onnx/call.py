@@ -146,10 +146,10 @@ class Call:
         Raises:
             ModelError: some values are not finite.
         """
-        numbers = np.asarray(value, np.float64)
-        if not np.isfinite(numbers).all():
+        values = np.asarray(value, np.float64)
+        if not np.isfinite(values).all():
             raise self.refused(f"{what} that is not finite", "give finite numbers")
-        return numbers
+        return values
 
     def map(self, index: int = 0, *, lines: bool = False) -> tuple[str, Shape]:
         """Return the node and the shape (height, width, channels) of an input map.
@@ -276,8 +276,8 @@ def of_rank(view: View, rank: int) -> View:
 
 def finite(value: Any) -> NDArray[np.float64]:
     """Return a constant with infinite values replaced by ``FARTHEST``, and NaN by 0."""
-    numbers: NDArray[np.float64] = np.asarray(value, np.float64)
-    return np.nan_to_num(numbers, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST).clip(-FARTHEST, FARTHEST)
+    values: NDArray[np.float64] = np.asarray(value, np.float64)
+    return np.nan_to_num(values, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST).clip(-FARTHEST, FARTHEST)
 
 
 def in_order(call: Call, view: View, order: Sequence[int], keep: Sequence[int] = ()) -> str:

@@ -58,7 +58,7 @@ def _by_nodes(
     builder.free_name(name)
     source = builder.free_name(f"{name}-constant")
     builder.add([Node(source, "input_fixed", (), {"shape": (value.size,)})])
-    inputs = [fresh(source, value.shape) if at == index else each for at, each in enumerate(operands)]
+    inputs = [fresh(source, value.shape) if position == index else operand for position, operand in enumerate(operands)]
     named = replace(operator, outputs=tuple(filter(None, operator.outputs)))
     call = Call(named, inputs, Nodes(builder, name), kinds)
     with np.errstate(all="ignore"):
@@ -68,6 +68,6 @@ def _by_nodes(
     outputs = list(dict.fromkeys(view.node for view in views if isinstance(view, View)))
     graph = Graph(operator.kind, builder.nodes, [GraphOutput(node, (node,)) for node in outputs])
     flat = np.asarray(value.reshape(-1), np.float32)
-    values = dict(reference.all_values(graph, {source: flat}, mode="float", wanted=set(outputs)))
+    values = dict(reference.all_values(graph, {source: flat}, mode="float", names=set(outputs)))
     results = [view.as_in_file(np.asarray(values[view.node])) if isinstance(view, View) else view for view in views]
     return [np.asarray(result, kind) for result, kind in zip(results, types.results(operator, kinds))]

@@ -144,9 +144,9 @@ def _activated(pieces: _Pieces, name: str, function: str, parameters: Sequence[f
 
 def _convolution(pieces: _Pieces) -> bool:
     """Rewrite a FusedConv: a convolution, plus another tensor, then an activation."""
-    own = {"activation", "activation_params"}
-    plain = {name: value for name, value in pieces.operator.attributes.items() if name not in own}
-    name = pieces.add("Conv", [pieces.input(index) for index in range(3)], **plain)
+    activation_names = {"activation", "activation_params"}
+    attributes = {name: value for name, value in pieces.operator.attributes.items() if name not in activation_names}
+    name = pieces.add("Conv", [pieces.input(index) for index in range(3)], **attributes)
     function, parameters = str(pieces.attribute("activation", "")), pieces.attribute("activation_params", ())
     name = _activated(pieces, pieces.sum(name, 3), function, parameters)
     return bool(name) and pieces.end(name)
@@ -154,10 +154,10 @@ def _convolution(pieces: _Pieces) -> bool:
 
 def _gemm(pieces: _Pieces) -> bool:
     """Rewrite a FusedGemm: a Gemm, then an activation."""
-    own = ("activation", "activation_alpha", "activation_beta", "activation_gamma")
-    plain = {name: value for name, value in pieces.operator.attributes.items() if name not in own}
-    name = pieces.add("Gemm", [pieces.input(index) for index in range(3)], **plain)
-    parameters = [pieces.attribute(key, None) for key in own[1:]]
+    activation_names = ("activation", "activation_alpha", "activation_beta", "activation_gamma")
+    attributes = {name: value for name, value in pieces.operator.attributes.items() if name not in activation_names}
+    name = pieces.add("Gemm", [pieces.input(index) for index in range(3)], **attributes)
+    parameters = [pieces.attribute(key, None) for key in activation_names[1:]]
     function = str(pieces.attribute("activation", ""))
     name = _activated(pieces, name, function, [value for value in parameters if value is not None])
     return bool(name) and pieces.end(name)
@@ -262,9 +262,9 @@ def _lstm(pieces: _Pieces) -> bool:
     return True
 
 
-def _per_direction(numbers: Numbers, directions: int) -> Numbers:
+def _per_direction(weights: Numbers, directions: int) -> Numbers:
     """Return scales as (directions, inputs, gates): one, one per direction, or one per gate of each direction."""
-    return numbers.astype(np.float32).reshape(directions if numbers.size > 1 else 1, 1, -1)
+    return weights.astype(np.float32).reshape(directions if weights.size > 1 else 1, 1, -1)
 
 
 def _attention(pieces: _Pieces) -> bool:

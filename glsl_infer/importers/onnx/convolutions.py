@@ -47,19 +47,19 @@ def window_of(call: Call, size: Pair, shape: Sequence[int]) -> Window:
     return replace(window, padding=(0, 0, *pads) if len(pads) == 2 else (pads[0], pads[2], pads[1], pads[3]))
 
 
-def kernel_of(call: Call, place: int = 1) -> Weights:
+def kernel_of(call: Call, index: int = 1) -> Weights:
     """Return weights (filters, channels, y, x). The y of weights for lines is 1."""
-    weights = np.asarray(call.finite(call.constant(place, "a kernel"), "a kernel"), np.float32)
+    weights = np.asarray(call.finite(call.constant(index, "a kernel"), "a kernel"), np.float32)
     if weights.ndim not in (3, 4) or not weights.size:
         raise call.refused(f"a kernel of shape {weights.shape}", "images and lines can be convolved")
     return weights[:, :, None] if weights.ndim == 3 else weights
 
 
-def bias_of(call: Call, place: int, count: int) -> Weights:
+def bias_of(call: Call, index: int, count: int) -> Weights:
     """Return a bias, or zeros if it is left out."""
-    if not call.has(place):
+    if not call.has(index):
         return np.zeros(count, np.float32)
-    value = np.asarray(call.finite(call.constant(place, "a bias"), "a bias"), np.float32)
+    value = np.asarray(call.finite(call.constant(index, "a bias"), "a bias"), np.float32)
     if value.size != count:
         raise call.refused(f"a bias of shape {value.shape} for {count} outputs", "make them equal")
     return value.reshape(-1)
@@ -80,11 +80,11 @@ def by_kernel(call: Call, kernel: Weights, bias: Weights) -> list[View]:
     if view.shape[1] != kernel.shape[1] * groups or kernel.shape[0] % groups:
         raise call.refused(f"a kernel of {kernel.shape} in {groups} groups on {view.shape}", "the file is damaged")
     size = (kernel.shape[2], kernel.shape[3])
-    plain = {*size, *pair(call, "strides", rank - 2), groups} == {1} and not any(call.attribute("pads", ()))
-    if plain and view.shape[0] != 1:
+    is_product = {*size, *pair(call, "strides", rank - 2), groups} == {1} and not any(call.attribute("pads", ()))
+    if is_product and view.shape[0] != 1:
         return [_of_batch(call, view, kernel, bias)]
     if rank == 4 and view.shape[0] != 1:
-        return of_each(lambda one: by_kernel(one, kernel, bias))(call)
+        return of_each(lambda single: by_kernel(single, kernel, bias))(call)
     source, shape = call.map(lines=True)
     name, window = call.nodes.new_name("conv"), window_of(call, size, shape)
     node = call.nodes.add(convolved(name, source, kernel.transpose(2, 3, 1, 0), bias, window, groups))
@@ -117,13 +117,14 @@ def transposed_convolution(call: Call) -> list[View]:
     if strides != (1, 1) and dilations != (1, 1):
         weights, dilations = _spread(weights, dilations), (1, 1)
     parts = []
-    for first in range(groups):
-        own, inputs = source, slice(first * channels, (first + 1) * channels)
+    for group in range(groups):
+        inputs = slice(group * channels, (group + 1) * channels)
+        group_source = source
         if groups > 1:
-            own = call.nodes.emit("channel_gather", source, channels=tuple(range(shape[2]))[inputs])
-        kernel, own_bias = weights[inputs].transpose(2, 3, 1, 0), bias[first * filters : (first + 1) * filters]
-        layer = Transposed(kernel, own_bias, strides, output_size, crop, dilations)
-        parts.append(call.nodes.add(transposed(call.nodes.new_name("transposed"), own, shape, layer)))
+            group_source = call.nodes.emit("channel_gather", source, channels=tuple(range(shape[2]))[inputs])
+        kernel, group_bias = weights[inputs].transpose(2, 3, 1, 0), bias[group * filters : (group + 1) * filters]
+        layer = Transposed(kernel, group_bias, strides, output_size, crop, dilations)
+        parts.append(call.nodes.add(transposed(call.nodes.new_name("transposed"), group_source, shape, layer)))
     node = parts[0] if groups == 1 else call.nodes.emit("concat", *parts, part="joined")
     return [call.mapped(node, rank, lines=True)]
 
@@ -131,23 +132,24 @@ def transposed_convolution(call: Call) -> list[View]:
 def _spread(weights: Weights, dilations: Pair) -> Weights:
     """Return dilated weights with zeros between the taps."""
     height, width = ((size - 1) * dilation + 1 for size, dilation in zip(weights.shape[2:], dilations))
-    wide = np.zeros((*weights.shape[:2], height, width), np.float32)
-    wide[:, :, :: dilations[0], :: dilations[1]] = weights
-    return wide
+    dilated = np.zeros((*weights.shape[:2], height, width), np.float32)
+    dilated[:, :, :: dilations[0], :: dilations[1]] = weights
+    return dilated
 
 
 def _sizes(call: Call, shape: Shape, window: Window) -> tuple[Pair, Pair]:
     """Return (height, width) of the output, and the numbers of leading rows and columns to crop."""
     auto, output_shape = call.attribute("auto_pad", "NOTSET"), call.attribute("output_shape", ())
-    more = pair(call, "output_padding", len(call.view().axes) - 2, 0)
+    output_padding = pair(call, "output_padding", len(call.view().axes) - 2, 0)
     output_size, crop = [], []
     for axis, stride in enumerate(window.strides):
-        span = stride * (shape[axis] - 1) + more[axis] + (window.size[axis] - 1) * window.dilations[axis] + 1
+        extent = (window.size[axis] - 1) * window.dilations[axis] + 1
+        span = stride * (shape[axis] - 1) + output_padding[axis] + extent
         before, after = window.padding[2 * axis : 2 * axis + 2]
         size = span - before - after
         if auto in ("SAME_UPPER", "SAME_LOWER") or output_shape:
-            declared = len(output_shape) > 1 - axis
-            size = int(output_shape[axis - 2 + len(output_shape)]) if declared else shape[axis] * stride
+            is_declared = len(output_shape) > 1 - axis
+            size = int(output_shape[axis - 2 + len(output_shape)]) if is_declared else shape[axis] * stride
             total = max(span - size, 0)
             before = total // 2 if auto == "SAME_UPPER" else total - total // 2
         if size < 1 or before < 0:

@@ -101,18 +101,21 @@ def definition(operator: Operator, kinds: Sequence[str], shapes: Sequence[Sequen
         shapes: the shapes of its inputs.
     """
     onnx = schema()
-    numbers = onnx.numpy_helper.from_array
+    to_tensor = onnx.numpy_helper.from_array
     try:
         defined = onnx.defs.get_schema(operator.kind, operator.opset, "")
         if not (defined.has_function or defined.has_context_dependent_function):
             return None
-        options = {key: numbers(value()) if callable(value) else value for key, value in operator.attributes.items()}
+        options = {key: to_tensor(value()) if callable(value) else value for key, value in operator.attributes.items()}
         node = onnx.helper.make_node(operator.kind, operator.inputs, operator.outputs, **options)
         if not defined.has_context_dependent_function:
             function = defined.function_body
         else:
             types = [onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind or np.float32)) for kind in kinds]
-            protos = [onnx.helper.make_tensor_type_proto(*each).SerializeToString() for each in zip(types, shapes)]
+            protos = [
+                onnx.helper.make_tensor_type_proto(element_type, shape).SerializeToString()
+                for element_type, shape in zip(types, shapes)
+            ]
             serialized = defined.get_context_dependent_function_with_opset_version(
                 operator.opset, node.SerializeToString(), protos
             )
@@ -121,7 +124,7 @@ def definition(operator: Operator, kinds: Sequence[str], shapes: Sequence[Sequen
         return None
     if not function.node:
         return None
-    defaults = [each.default_value for each in defined.attributes.values() if each.default_value.name]
+    defaults = [attribute.default_value for attribute in defined.attributes.values() if attribute.default_value.name]
     prefix = f"{next(filter(None, operator.outputs))}/"
     graph = onnx.helper.make_graph(list(called(function, node, prefix, defaults)), operator.kind, [], [])
     return _Reader(onnx, operator.kind, Stored(onnx, operator.kind, None), {"": operator.opset}).part(graph)

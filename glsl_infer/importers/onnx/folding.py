@@ -40,7 +40,7 @@ def fold(operator: Operator, inputs: Inputs, most: int, kinds: Sequence[str] = (
     kind, options = operator.kind, operator.attributes
     if operator.domain or operator.parts or kind not in _FOLDED:
         return None
-    computed = [isinstance(each, View) for each in inputs]
+    computed = [isinstance(value, View) for value in inputs]
     if kind == "CastLike" and computed == [False, True]:
         like = kinds[1] if kinds and types.is_whole(kinds[1]) else types.FLOAT  # other values are computed as floats
         return [np.asarray(inputs[0]).astype(like)]
@@ -53,10 +53,10 @@ def fold(operator: Operator, inputs: Inputs, most: int, kinds: Sequence[str] = (
     try:
         with np.errstate(all="ignore"):
             result = _FOLDED[kind](Folder(most), inputs, options)
-        results = [np.asarray(each) for each in (result if isinstance(result, (list, tuple)) else [result])]
+        results = [np.asarray(value) for value in (result if isinstance(result, (list, tuple)) else [result])]
     except MISFITS as error:
         raise ModelError(f"{kind} of constants that do not fit ({str(error)[:120]})") from None
-    if sum(each.nbytes for each in results) > most:
+    if sum(value.nbytes for value in results) > most:
         raise ModelError(f"{kind} of constants makes more numbers than there is room for")
     return results
 
@@ -102,8 +102,8 @@ def split_sizes(size: int, inputs: Inputs, options: Options) -> list[int]:
     sizes = integers_at(inputs, 1, options, "split")
     if sizes is None:
         count = options["num_outputs"]
-        each = -(-size // count)
-        sizes = [each] * (count - 1) + [size - each * (count - 1)]
+        part_size = -(-size // count)
+        sizes = [part_size] * (count - 1) + [size - part_size * (count - 1)]
     if sum(sizes) != size or min(sizes) < 0:
         raise ValueError(f"{size} into {sizes}")
     return sizes
@@ -169,29 +169,41 @@ def _shape(folder: Folder, inputs: Inputs, options: Options) -> Any:
 
 def dequantized(inputs: Inputs, options: Options) -> Numbers:
     """Return real values from quantised ones, with a scale and zero per tensor, per index of an axis or per block."""
-    numbers, scale = np.asarray(inputs[0]), np.asarray(inputs[1], np.float32)
+    stored, scale = np.asarray(inputs[0]), np.asarray(inputs[1], np.float32)
     zero = np.asarray(inputs[2]) if len(inputs) > 2 and inputs[2] is not None else np.zeros(1)
-    scale, zero = (_along(numbers, each, options) for each in (scale, zero))
-    real = (numbers.astype(np.float64) - zero.astype(np.float64)) * scale
+    scale, zero = _along_axis(scale, stored.shape, options), _along_axis(zero, stored.shape, options)
+    real = (stored.astype(np.float64) - zero.astype(np.float64)) * scale
     return np.asarray(real, np.float32)
 
 
-def _along(numbers: Numbers, part: Numbers, options: Options) -> Any:
-    if part.size == 1:
-        return part.reshape(-1)[0]
-    axis = options.get("axis", 1) % numbers.ndim
-    if part.ndim == numbers.ndim and part.ndim > 1:
-        blocks = np.repeat(part, -(-numbers.shape[axis] // part.shape[axis]), axis)
-        return blocks[tuple(slice(size) for size in numbers.shape)]
-    if part.shape != (numbers.shape[axis],):
-        raise ValueError(f"scales of {part.shape} for {numbers.shape}")
-    return part.reshape([-1 if index == axis else 1 for index in range(numbers.ndim)])
+def _along_axis(parameter: Numbers, shape: Sequence[int], options: Options) -> Any:
+    """Return scales or zero points as an array that broadcasts to a tensor.
+
+    Args:
+        parameter: one per tensor, per index of the axis, or per block of indices.
+        shape: of the tensor.
+        options: the operator's attributes: ``axis``.
+
+    Raises:
+        ValueError: the shapes do not match.
+    """
+    if parameter.size == 1:
+        return parameter.reshape(-1)[0]
+    axis = options.get("axis", 1) % len(shape)
+    if parameter.ndim == len(shape) and parameter.ndim > 1:
+        block_size = -(-shape[axis] // parameter.shape[axis])
+        return np.repeat(parameter, block_size, axis)[tuple(map(slice, shape))]
+    if parameter.shape != (shape[axis],):
+        raise ValueError(f"scales of {parameter.shape} for {tuple(shape)}")
+    return parameter.reshape([-1 if index == axis else 1 for index in range(len(shape))])
 
 
 def _quantized(folder: Folder, inputs: Inputs, options: Options) -> Any:
     kind = _type(options["output_dtype"]) if options.get("output_dtype") else np.dtype(np.uint8)
     zero = np.asarray(inputs[2]) if len(inputs) > 2 and inputs[2] is not None else np.zeros(1, kind)
-    scales, zeros = (_along(inputs[0], np.asarray(each), options) for each in (inputs[1], zero.astype(np.float64)))
+    shape = inputs[0].shape
+    scales = _along_axis(np.asarray(inputs[1]), shape, options)
+    zeros = _along_axis(zero.astype(np.float64), shape, options)
     return np.clip(np.rint(inputs[0] / scales) + zeros, *types.ends(str(zero.dtype))).astype(zero.dtype)
 
 
@@ -210,7 +222,7 @@ def _cast(folder: Folder, inputs: Inputs, options: Options) -> Any:
 
 def _elementwise(compute: Callable[..., Any]) -> Compute:
     def computed(folder: Folder, inputs: Inputs, options: Options) -> Any:
-        arrays = [np.asarray(each) for each in inputs if each is not None]
+        arrays = [np.asarray(value) for value in inputs if value is not None]
         result = folder.elementwise(compute, *arrays)
         return result.astype(arrays[0].dtype) if result.dtype.kind == "f" and arrays[0].dtype.kind == "f" else result
 
@@ -228,8 +240,8 @@ def _divided(x: Numbers, y: Numbers) -> Any:
 def _from_left(compute: Callable[..., Numbers]) -> Compute:
     def computed(folder: Folder, inputs: Inputs, options: Options) -> Any:
         result = inputs[0]
-        for each in inputs[1:]:
-            result = folder.elementwise(compute, result, each)
+        for value in inputs[1:]:
+            result = folder.elementwise(compute, result, value)
         return result
 
     return computed
@@ -256,11 +268,11 @@ def _clip(folder: Folder, inputs: Inputs, options: Options) -> Any:
 def _batch_normalization(folder: Folder, inputs: Inputs, options: Options) -> Any:
     """Normalise axis 1, the channels; in training mode by the batch's own statistics (ONNX, BatchNormalization 15)."""
     x: Any
-    x, scale, bias, mean, variance = (np.asarray(each) for each in inputs[:5])
+    x, scale, bias, mean, variance = (np.asarray(value) for value in inputs[:5])
     others = tuple(axis for axis in range(x.ndim) if axis != 1)
     if options.get("training_mode", 0):
         mean, variance = x.mean(axis=others), x.var(axis=others)
-    scale, bias, mean, variance = (np.expand_dims(each, others) for each in (scale, bias, mean, variance))
+    scale, bias, mean, variance = (np.expand_dims(channels, others) for channels in (scale, bias, mean, variance))
     return ((x - mean) / np.sqrt(variance + options.get("epsilon", 1e-5)) * scale + bias).astype(x.dtype)
 
 

@@ -17,7 +17,7 @@ def inlined(proto: Any, source: str, most: int) -> Any:
     Raises:
         ModelError: functions call each other in a cycle, or the result has more than ``most`` operators.
     """
-    functions = {(each.domain, each.name): each for each in proto.functions}
+    functions = {(function.domain, function.name): function for function in proto.functions}
     if not functions:
         return proto.graph
     return _Inliner(functions, source, most).graph(proto.graph)
@@ -66,7 +66,7 @@ def called(function: Any, node: Any, prefix: str, defaults: Sequence[Any] = ()) 
     names = dict(zip(function.input, node.input))
     names.update(dict.fromkeys(function.input[len(node.input) :], ""))
     names.update(zip(function.output, node.output))
-    attributes = {each.name: each for each in (*defaults, *function.attribute_proto, *node.attribute)}
+    attributes = {attribute.name: attribute for attribute in (*defaults, *function.attribute_proto, *node.attribute)}
     for inner in function.node:
         yield _renamed(inner, names, prefix, attributes)
 

@@ -47,10 +47,10 @@ def constant_of(declared: Declared, constant: Any) -> Numbers:
     """
     numbers = np.asarray(constant)
     shape = numbers.shape if declared.shape is None else tuple(size or 1 for size in declared.shape)
-    kind = np.dtype(declared.type)
+    dtype = np.dtype(declared.type)
     with np.errstate(all="ignore"):
-        values = numbers.astype(kind)
-    if kind.kind != "f" and (values != numbers).any():
+        values = numbers.astype(dtype)
+    if dtype.kind != "f" and (values != numbers).any():
         raise ModelError.layer(
             declared.name[:96], f"a constant of {constant}", f"give numbers of the type {declared.type}"
         )
@@ -93,33 +93,56 @@ def input_view(
         declared = replace(declared, shape=requested_shape)
     if declared.shape is None:
         raise ModelError.layer(name, "an input of unknown shape", f"give --input-shape {name}=1x3x224x224, for example")
-    last = _is_channels_last(declared, model)
-    shape = _complete_shape(name, declared.shape, sizes, channels_last=last)
+    channels_last = _is_channels_last(declared, model)
+    shape = _complete_shape(name, declared.shape, sizes, channels_last=channels_last)
+    _require_one_image(declared, shape, model)
+    node_shape: Shape
+    if _has_batch(shape) or len(shape) > 4:  # for example a state: its values stay in the file's order
+        node_shape, order = (shape if len(shape) == 3 else (math.prod(shape),)), tuple(range(len(shape)))
+        attrs = numbers_map(node_shape) if len(node_shape) == 3 else {"shape": node_shape}
+    else:
+        node_shape, order = _placed(shape, channels_last=channels_last)
+        if _is_grey(declared, shape, model):
+            node_shape, order = (*shape[1:], 1), (1, 2)
+        attrs = _attrs_in_rows(node_shape)
+        node_shape = attrs["shape"]
+    node_name = builder.free_name(name)
+    node = Node(node_name, "input" if len(node_shape) == 3 else "input_fixed", (), attrs)
+    builder.add([node])
+    builder.rows[node_name] = LayerStatus(node_name, "input", node_shape, SHADER, (node.op,))
+    view = fresh(node_name, shape, order)
+    cut = view.split_at(node_shape)
+    return view if cut is None else cut[0]
+
+
+def _has_batch(shape: Shape) -> bool:
+    """Return whether the first axis of an input is a batch of several."""
+    return len(shape) > 2 and shape[0] != 1
+
+
+def _require_one_image(declared: Declared, shape: Shape, model: Model) -> None:
+    """Refuse an input that is too large, or a batch of images.
+
+    Raises:
+        ModelError: see above.
+    """
+    name = declared.name[:96]
     if math.prod(shape) > MOST_NUMBERS:
         raise ModelError.layer(name, f"an input of shape {shape}", f"at most {MOST_NUMBERS} numbers are possible")
-    several = len(shape) > 2 and shape[0] != 1
-    pictures = len(shape) == 4 and 3 in (shape[1], shape[3])
-    if several and (pictures or any(operator.kind in _OF_MAPS for operator in _readers(declared, model))):
+    has_colours = len(shape) == 4 and 3 in (shape[1], shape[3])
+    if not _has_batch(shape):
+        return
+    if has_colours or any(operator.kind in _OF_MAPS for operator in _readers(declared, model)):
         advice = f"one image at a time can be computed; give --input-shape {name}={_sides((1, *shape[1:]))}"
         raise ModelError.layer(name, f"an input of shape {shape}", advice)
-    free = builder.free_name(name)
-    ours: Shape
-    order: tuple[int, ...]
-    if several or len(shape) > 4:  # for example a state: its values stay in the file's order
-        ours, order = (shape if len(shape) == 3 else (math.prod(shape),)), tuple(range(len(shape)))
-        attrs = numbers_map(ours) if len(ours) == 3 else {"shape": ours}
-    else:
-        ours, order = _placed(shape, channels_last=last)
-        if _is_grey(declared, shape, model):
-            ours, order = (*shape[1:], 1), (1, 2)
-        line, ours = ours, in_rows(ours)
-        attrs = {"shape": ours} if len(ours) == 1 else input_attrs(ours) if ours == line else numbers_map(ours)
-    node = Node(free, "input" if len(ours) == 3 else "input_fixed", (), attrs)
-    builder.add([node])
-    builder.rows[free] = LayerStatus(free, "input", ours, SHADER, (node.op,))
-    view = fresh(free, shape, order)
-    cut = view.cut(ours)
-    return view if cut is None else cut[0]
+
+
+def _attrs_in_rows(shape: Shape) -> dict[str, Any]:
+    """Return the attributes of an input; a long sequence is stored in several rows of a map."""
+    stored = in_rows(shape)
+    if len(stored) == 1:
+        return {"shape": stored}
+    return input_attrs(stored) if stored == shape else numbers_map(stored)
 
 
 def _placed(shape: tuple[int, ...], *, channels_last: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -151,22 +174,19 @@ def _complete_shape(
 ) -> tuple[int, ...]:
     """Return a shape with a batch of 1, and the height and width that the user gave."""
     complete = [1 if size is None and not axis and len(shape) > 1 else size for axis, size in enumerate(shape)]
-    places = (1, 2) if channels_last else (2, 3)
-    own = name if name in sizes else ""
-    if own in sizes and len(shape) == 4:
-        for axis, size in zip(places, sizes[own]):
+    pixel_axes = (1, 2) if channels_last else (2, 3)
+    pixels = sizes.get(name) or sizes.get("")
+    if pixels is not None and len(shape) == 4:
+        for axis, size in zip(pixel_axes, pixels):
             if complete[axis] not in (None, size):
-                raise ModelError.layer(
-                    name,
-                    f"--input-size {sizes[own][0]}x{sizes[own][1]} for a fixed shape of {tuple(complete)}",
-                    "leave it out",
-                )
+                option = f"--input-size {pixels[0]}x{pixels[1]}"
+                raise ModelError.layer(name, f"{option} for a fixed shape of {tuple(complete)}", "leave it out")
             complete[axis] = size
     if None in complete:
         free = [axis for axis, size in enumerate(complete) if size is None]
-        picture = len(shape) == 4 and set(free) <= set(places)
+        is_picture = len(shape) == 4 and set(free) <= set(pixel_axes)
         example = "x".join("SIZE" if size is None else str(size) for size in complete)
-        advice = "give --input-size" if picture else f"give --input-shape {name}={example}"
+        advice = "give --input-size" if is_picture else f"give --input-shape {name}={example}"
         raise ModelError.layer(
             name, f"an input of shape ({_shape_text(tuple(complete))}), with sizes that the file leaves open", advice
         )
@@ -176,14 +196,14 @@ def _complete_shape(
 def _is_channels_last(declared: Declared, model: Model) -> bool:
     """Return whether an input is (batch, height, width, channels), as from converters of TensorFlow models."""
     shape = declared.shape or ()
-    read = _readers(declared, model)
-    if any(operator.kind in _OF_MAPS for operator in read):
+    readers = _readers(declared, model)
+    if any(operator.kind in _OF_MAPS for operator in readers):
         return False
     if len(shape) != 4:
         return True
-    if read and all(operator.attributes.get("perm") == _TO_CHANNELS_FIRST for operator in read):
+    if readers and all(operator.attributes.get("perm") == _TO_CHANNELS_FIRST for operator in readers):
         return True
-    if any(_splits_channels(operator, shape, model) for operator in read):
+    if any(_splits_channels(operator, shape, model) for operator in readers):
         return False
     return shape[1] not in PICTURE_CHANNELS and shape[3] in PICTURE_CHANNELS
 
@@ -197,7 +217,7 @@ def _is_grey(declared: Declared, shape: tuple[int, ...], model: Model) -> bool:
 def _reads_grey(operator: Operator, shape: tuple[int, ...], model: Model) -> bool:
     if operator.kind != "Reshape" or len(operator.inputs) < 2:
         return operator.kind == "Unsqueeze" or (operator.kind == "Flatten" and operator.attributes.get("axis", 1) == 1)
-    _, *target = _stored(operator.inputs[1], model) or (0,)
+    _, *target = _constant_integers(operator.inputs[1], model) or (0,)
     height, width = shape[1:]
     return target in ([-1], [height * width], [1, height, width], [height, width, 1])
 
@@ -206,14 +226,17 @@ def _splits_channels(operator: Operator, shape: Sizes, model: Model) -> bool:
     """Return whether an operator splits the second axis into several and keeps the axes after it."""
     if operator.kind != "Reshape" or None in shape:
         return False
-    target = _stored(operator.inputs[1], model) if len(operator.inputs) > 1 else ()
+    target = _constant_integers(operator.inputs[1], model) if len(operator.inputs) > 1 else ()
     return len(target) > 4 and target[0] == shape[0] and target[-2:] == shape[2:]
 
 
-def _stored(name: str, model: Model) -> Shape:
+def _constant_integers(name: str, model: Model) -> Shape:
     """Return the integers of a short constant of the file, or () if it is not one."""
-    makers = (operator for operator in model.part.operators if name in operator.outputs)
-    written = next((maker.attributes["value"] for maker in makers if "value" in maker.attributes), None)
-    read = model.part.constants.get(name, written)
-    numbers = np.zeros(0) if read is None else np.asarray(read()).reshape(-1)
-    return tuple(int(number) for number in numbers) if 0 < len(numbers) <= _MOST_AXES else ()
+    load = model.part.constants.get(name)
+    if load is None:  # the output of a Constant
+        producers = (operator for operator in model.part.operators if name in operator.outputs)
+        load = next((operator.attributes["value"] for operator in producers if "value" in operator.attributes), None)
+    if load is None:
+        return ()
+    integers = np.asarray(load()).reshape(-1)
+    return tuple(int(integer) for integer in integers) if 0 < len(integers) <= _MOST_AXES else ()

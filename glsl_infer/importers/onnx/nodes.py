@@ -88,8 +88,8 @@ class Nodes:
     def affine(self, node: str, scales: NDArray[Any], offsets: NDArray[Any]) -> str:
         """Return a node for ``scales * x + offsets``. The arrays broadcast to the node's shape."""
         if self.in_textures(node) and all(_per_channel(array) for array in (scales, offsets)):
-            numbers = [tuple(np.asarray(array, np.float64).reshape(-1).tolist()) for array in (scales, offsets)]
-            return self.emit("rescaling", node, part="scaled", scales=numbers[0], offsets=numbers[1])
+            parameters = [tuple(np.asarray(array, np.float64).reshape(-1).tolist()) for array in (scales, offsets)]
+            return self.emit("rescaling", node, part="scaled", scales=parameters[0], offsets=parameters[1])
         for operation, value, neutral in (("multiply", scales, 1.0), ("add", offsets, 0.0)):
             if (value != neutral).any():
                 node = self.with_constant(operation, node, value)
@@ -126,7 +126,7 @@ class Nodes:
             node: its name.
             inputs: whether the values of inputs are, because the user controls them.
         """
-        by_name = {each.name: each for each in self._builder.nodes}
+        by_name = {other.name: other for other in self._builder.nodes}
         while True:
             maker = by_name[node]
             kind = ops.get(maker.op)

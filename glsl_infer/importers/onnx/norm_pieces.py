@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,53 +24,54 @@ class Network:
 
     Attributes:
         part: the operators.
-        makers: index of the operator that computes a tensor, by the tensor's name.
+        producers: index of the operator that computes a tensor, by the tensor's name.
         readers: indices of the operators that read a tensor.
     """
 
     def __init__(self, part: Part) -> None:
         self.part = part
-        self.makers: dict[str, int] = {}
+        self.producers: dict[str, int] = {}
         self.readers: dict[str, list[int]] = {}
         self._constants: dict[str, Numbers | None] = {}
         for index, operator in enumerate(part.operators):
             for name in operator.outputs:
-                self.makers.setdefault(name, index)
+                self.producers.setdefault(name, index)
             for name in operator.reads:
                 self.readers.setdefault(name, []).append(index)
 
-    def maker(self, name: str, *kinds: str) -> Operator | None:
+    def producer(self, name: str, *kinds: str) -> Operator | None:
         """Return the ONNX operator that computes a tensor, if its type is one of ``kinds``."""
-        index = self.makers.get(name)
+        index = self.producers.get(name)
         operator = None if index is None else self.part.operators[index]
         return operator if operator is not None and not operator.domain and operator.kind in kinds else None
 
     def only_reader(self, name: str) -> tuple[int, Operator] | None:
         """Return (index, operator) of the only reader of a tensor; None for an output, or for several readers."""
-        places = self.readers.get(name, [])
-        if len(places) != 1 or name in self.part.outputs:
+        readers = self.readers.get(name, [])
+        if len(readers) != 1 or name in self.part.outputs:
             return None
-        return places[0], self.part.operators[places[0]]
+        return readers[0], self.part.operators[readers[0]]
 
     def constant(self, name: str, depth: int = 0) -> Numbers | None:
         """Return a small constant, including the result of operators on small constants; else None."""
         if name in self._constants:
             return self._constants[name]
         self._constants[name] = None  # guards against cycles in a damaged file
-        value = self._read(name, depth)
+        value = self._computed(name, depth)
         self._constants[name] = value if value is not None and value.size <= MOST_NUMBERS else None
         return self._constants[name]
 
-    def _read(self, name: str, depth: int) -> Numbers | None:
+    def _computed(self, name: str, depth: int) -> Numbers | None:
+        """Return a stored constant, or the result of an operator on constants; None for any other tensor."""
         try:
             if name in self.part.constants:
                 return self.part.constants[name]()
-            index = self.makers.get(name)
+            index = self.producers.get(name)
             if index is None or depth > 64:
                 return None
             operator = self.part.operators[index]
-            constants = [self.constant(read, depth + 1) for read in operator.inputs]
-            if any(value is None and read for value, read in zip(constants, operator.inputs)):
+            constants = [self.constant(source, depth + 1) for source in operator.inputs]
+            if any(value is None and source for value, source in zip(constants, operator.inputs)):
                 return None
             results = fold(operator, constants, 8 * MOST_NUMBERS)
             return None if results is None else results[operator.outputs.index(name)]
@@ -86,8 +87,8 @@ class Network:
 
     def replaced(self, changed: dict[int, Operator]) -> Part:
         """Return the part with operators replaced by index. The import drops operators without a reader."""
-        operators: Sequence[Operator] = [changed.get(index, each) for index, each in enumerate(self.part.operators)]
-        return Part(tuple(operators), self.part.constants, self.part.outputs)
+        operators = tuple(changed.get(index, operator) for index, operator in enumerate(self.part.operators))
+        return Part(operators, self.part.constants, self.part.outputs)
 
 
 NORM = "norm in pieces"
@@ -98,6 +99,23 @@ _SMALL = 1e-3
 """Largest value accepted as an epsilon."""
 
 _Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Norm:
+    """A normalisation in pieces, before its factor and offset.
+
+    Attributes:
+        source: the tensor that it normalises.
+        kind: ``layer``, ``rms`` or ``unit``.
+        axes: the axes that it normalises over.
+        epsilon: added to the mean of the squares.
+    """
+
+    source: str
+    kind: str
+    axes: _Axes
+    epsilon: float
 
 
 def with_norms(part: Part) -> Part:
@@ -113,56 +131,61 @@ def with_norms(part: Part) -> Part:
             continue
         if norm is None:
             continue
-        source, kind, axes, epsilon = norm
-        where, last, weights = _scaled(network, (index, operator), (lambda _: True) if kind != "unit" else None)
-        attributes = {"norm": kind, "axes": axes, "epsilon": epsilon}
-        changed[where] = replace(last, kind=NORM, domain="", inputs=(source, *weights), attributes=attributes)
+        is_weight = (lambda _: True) if norm.kind != "unit" else None
+        last_index, last, weights = _scaled(network, (index, operator), is_weight)
+        attributes = {"norm": norm.kind, "axes": norm.axes, "epsilon": norm.epsilon}
+        changed[last_index] = replace(last, kind=NORM, domain="", inputs=(norm.source, *weights), attributes=attributes)
     return network.replaced(changed) if changed else part
 
 
-def _norm(network: Network, operator: Operator) -> tuple[str, str, _Axes, float] | None:
-    """Return (tensor, kind, axes, epsilon) of the normalisation that a quotient computes."""
+def _norm(network: Network, operator: Operator) -> _Norm | None:
+    """Return the normalisation that a quotient, or a product with an inverse, computes; else None."""
     if operator.kind == "Div":
-        above, below = operator.inputs
-        return _quotient(network, above, below)
-    for above, inverse in (operator.inputs, operator.inputs[::-1]):
-        maker = network.maker(inverse, "Reciprocal", "Pow", "Div")
-        if maker is None:
+        dividend, divisor = operator.inputs
+        return _norm_of_quotient(network, dividend, divisor)
+    for dividend, inverse in (operator.inputs, operator.inputs[::-1]):
+        producer = network.producer(inverse, "Reciprocal", "Pow", "Div")
+        if producer is None:
             continue
-        if maker.kind == "Reciprocal":
-            norm = _quotient(network, above, maker.inputs[0])
-        elif maker.kind == "Div":
-            norm = _quotient(network, above, maker.inputs[1]) if network.number(maker.inputs[0]) == 1.0 else None
-        else:
-            norm = None if network.number(maker.inputs[1]) != -0.5 else _of_squares(network, above, maker.inputs[0])
+        norm = None
+        if producer.kind == "Reciprocal":
+            norm = _norm_of_quotient(network, dividend, producer.inputs[0])
+        elif producer.kind == "Div" and network.number(producer.inputs[0]) == 1.0:
+            norm = _norm_of_quotient(network, dividend, producer.inputs[1])
+        elif producer.kind == "Pow" and network.number(producer.inputs[1]) == -0.5:
+            norm = _norm_by_root(network, dividend, producer.inputs[0])
         if norm is not None:
             return norm
     return None
 
 
-def _quotient(network: Network, above: str, below: str) -> tuple[str, str, _Axes, float] | None:
-    below = _plain(network, below)
-    length = network.maker(below, "ReduceL2")
-    if length is not None and length.inputs[0] == above and length.attributes.get("keepdims", 1):
+def _norm_of_quotient(network: Network, dividend: str, divisor: str) -> _Norm | None:
+    """Return the normalisation of a tensor divided by its length or by a root, or None."""
+    divisor = _plain(network, divisor)
+    length = network.producer(divisor, "ReduceL2")
+    if length is not None and length.inputs[0] == dividend and length.attributes.get("keepdims", 1):
         axes = _axes(network, length)
-        return None if axes is None else (above, "unit", axes, 0.0)
-    root = network.maker(below, "Sqrt", "Pow")
+        return None if axes is None else _Norm(dividend, "unit", axes, 0.0)
+    root = network.producer(divisor, "Sqrt", "Pow")
     if root is None or (root.kind == "Pow" and network.number(root.inputs[1]) != 0.5):
         return None
-    return _of_squares(network, above, root.inputs[0])
+    return _norm_by_root(network, dividend, root.inputs[0])
 
 
-def _of_squares(network: Network, above: str, under_root: str) -> tuple[str, str, _Axes, float] | None:
-    """Return the normalisation of a tensor divided by the root of another."""
+def _norm_by_root(network: Network, dividend: str, radicand: str) -> _Norm | None:
+    """Return the normalisation of a tensor divided by the root of another, or None.
+
+    The radicand is a mean or a sum of squares, plus an epsilon.
+    """
     epsilon = 0.0
-    added = network.maker(under_root, "Add")
+    added = network.producer(radicand, "Add")
     if added is not None:
-        numbers = [network.number(name) for name in added.inputs]
-        constants = [number for number in numbers if number is not None]
+        addends = [network.number(name) for name in added.inputs]
+        constants = [addend for addend in addends if addend is not None]
         if len(constants) != 1 or not 0.0 <= constants[0] <= _SMALL:
             return None
-        epsilon, under_root = constants[0], added.inputs[0 if numbers[0] is None else 1]
-    mean = network.maker(_plain(network, under_root), "ReduceMean", "ReduceSum", "ReduceSumSquare")
+        epsilon, radicand = constants[0], added.inputs[0 if addends[0] is None else 1]
+    mean = network.producer(_plain(network, radicand), "ReduceMean", "ReduceSum", "ReduceSumSquare")
     if mean is None or not mean.attributes.get("keepdims", 1):
         return None
     axes = _axes(network, mean)
@@ -170,51 +193,58 @@ def _of_squares(network: Network, above: str, under_root: str) -> tuple[str, str
     if axes is None or squared is None:
         return None
     if mean.kind != "ReduceMean":
-        return (above, "unit", axes, 0.0) if squared == above and epsilon <= 1e-6 else None
-    source, other = _centred(network, above, axes), _centred(network, squared, axes)
-    if source is not None and source == other:
-        return source, "layer", axes, epsilon
-    return (above, "rms", axes, epsilon) if squared == above else None
+        return _Norm(dividend, "unit", axes, 0.0) if squared == dividend and epsilon <= 1e-6 else None
+    source, source_of_squares = _centred(network, dividend, axes), _centred(network, squared, axes)
+    if source is not None and source == source_of_squares:
+        return _Norm(source, "layer", axes, epsilon)
+    return _Norm(dividend, "rms", axes, epsilon) if squared == dividend else None
 
 
 def _squared(network: Network, name: str) -> str | None:
     """Return the tensor whose square is computed, or None."""
-    maker = network.maker(name, "Pow", "Mul")
-    if maker is None or len(maker.inputs) != 2:
+    producer = network.producer(name, "Pow", "Mul")
+    if producer is None or len(producer.inputs) != 2:
         return None
-    if maker.kind == "Pow":
-        return maker.inputs[0] if network.number(maker.inputs[1]) == 2.0 else None
-    return maker.inputs[0] if maker.inputs[0] == maker.inputs[1] else None
+    if producer.kind == "Pow":
+        return producer.inputs[0] if network.number(producer.inputs[1]) == 2.0 else None
+    return producer.inputs[0] if producer.inputs[0] == producer.inputs[1] else None
 
 
 def _centred(network: Network, name: str, axes: _Axes) -> str | None:
     """Return the tensor from which its mean over the axes is subtracted, or None."""
-    maker = network.maker(name, "Sub")
-    mean = network.maker(maker.inputs[1], "ReduceMean") if maker is not None else None
-    if maker is None or mean is None or mean.inputs[0] != maker.inputs[0] or not mean.attributes.get("keepdims", 1):
+    producer = network.producer(name, "Sub")
+    mean = network.producer(producer.inputs[1], "ReduceMean") if producer is not None else None
+    if (
+        producer is None
+        or mean is None
+        or mean.inputs[0] != producer.inputs[0]
+        or not mean.attributes.get("keepdims", 1)
+    ):
         return None
-    return maker.inputs[0] if _axes(network, mean) == axes else None
+    return producer.inputs[0] if _axes(network, mean) == axes else None
 
 
 def _plain(network: Network, name: str) -> str:
     """Return a length without the operators that keep it above 0 or expand it to the tensor's shape."""
     for _ in range(4):
-        maker = network.maker(name, "Clip", "Max", "Expand", "Cast", "Add", "Identity")
-        if maker is None:
+        producer = network.producer(name, "Clip", "Max", "Expand", "Cast", "Add", "Identity")
+        if producer is None:
             return name
-        if maker.kind in ("Max", "Add"):
-            others = [each for each in maker.inputs if network.number(each) is None]
-            numbers = [number for each in maker.inputs if (number := network.number(each)) is not None]
-            if len(others) != 1 or any(abs(number) > 1e-6 for number in numbers):
+        if producer.kind in ("Max", "Add"):
+            constants = [network.number(source) for source in producer.inputs]
+            computed = [source for source, constant in zip(producer.inputs, constants) if constant is None]
+            if len(computed) != 1 or any(constant is not None and abs(constant) > 1e-6 for constant in constants):
                 return name
-            name = others[0]
+            name = computed[0]
             continue
-        if maker.kind == "Clip":
-            low = maker.attributes.get("min", network.number(maker.inputs[1]) if len(maker.inputs) > 1 else None)
-            high = maker.attributes.get("max", 1e30) if len(maker.inputs) < 3 or not maker.inputs[2] else 0.0
+        if producer.kind == "Clip":
+            low = producer.attributes.get(
+                "min", network.number(producer.inputs[1]) if len(producer.inputs) > 1 else None
+            )
+            high = producer.attributes.get("max", 1e30) if len(producer.inputs) < 3 or not producer.inputs[2] else 0.0
             if low is None or low > 1e-6 or high < 1e9:
                 return name
-        name = maker.inputs[0]
+        name = producer.inputs[0]
     return name
 
 
@@ -261,29 +291,29 @@ def _scaled(
     """
     index, operator = last
     weights = ["", ""]
-    for number, kind in enumerate(("Mul", "Add") if fits else ()):
+    for position, kind in enumerate(("Mul", "Add") if fits else ()):
         after = network.only_reader(operator.outputs[0])
         if after is None or after[1].domain or after[1].kind != kind or len(after[1].inputs) != 2:
             continue
         other = after[1].inputs[1 - after[1].inputs.index(operator.outputs[0])]
         value = network.constant(other)
         if fits and value is not None and value.dtype.kind == "f" and fits(value):
-            weights[number] = other
+            weights[position] = other
             index, operator = after
     return index, operator, weights
 
 
 def _group_norm(network: Network, norm: Operator) -> tuple[int, Operator] | None:
     """Return the index and the operator into which the operators around an instance normalisation are fused."""
-    apart, after = network.maker(norm.inputs[0], "Reshape"), network.only_reader(norm.outputs[0])
-    if apart is None or after is None or after[1].domain or after[1].kind != "Reshape":
+    to_groups, reader = network.producer(norm.inputs[0], "Reshape"), network.only_reader(norm.outputs[0])
+    if to_groups is None or reader is None or reader[1].domain or reader[1].kind != "Reshape":
         return None
-    source, index, last = apart.inputs[0], *after
-    groups = network.constant(apart.inputs[1])
+    source, (index, last) = to_groups.inputs[0], reader
+    groups = network.constant(to_groups.inputs[1])
     if groups is None or groups.size != 3 or groups[0] not in (0, 1) or groups[2] != -1 or groups[1] < 1:
         return None
     shape = network.constant(last.inputs[1])
-    measured = network.maker(last.inputs[1], "Shape")
+    measured = network.producer(last.inputs[1], "Shape")
     if shape is None and (measured is None or measured.inputs[0] != source or measured.attributes):
         return None
     index, last, weights = _scaled(

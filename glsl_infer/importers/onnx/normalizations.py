@@ -69,13 +69,14 @@ def _group(call: Call) -> list[View]:
     channels, groups = view.shape[1], int(call.attribute("num_groups"))
     if groups < 1 or channels % groups:
         raise call.refused(f"{groups} groups of {channels} channels", "give a divisor")
-    numbers = []
+    weights = []
     for index in (1, 2):
         value = call.finite(call.constant(index, "weights"), "weights").reshape(-1)
-        numbers.append(np.repeat(value, channels // groups) if value.size == groups and groups != channels else value)
-    if any(value.size not in (1, channels) for value in numbers):
-        raise call.refused(f"weights of {[value.size for value in numbers]} numbers", "give one for each channel")
-    return [over_map(call, groups, float(call.attribute("epsilon", 1e-5)), *numbers)]
+        is_per_group = value.size == groups and groups != channels
+        weights.append(np.repeat(value, channels // groups) if is_per_group else value)
+    if any(value.size not in (1, channels) for value in weights):
+        raise call.refused(f"weights of {[value.size for value in weights]} numbers", "give one for each channel")
+    return [over_map(call, groups, float(call.attribute("epsilon", 1e-5)), *weights)]
 
 
 def _layer(call: Call) -> list[View]:
@@ -98,40 +99,39 @@ def normalized(
     call: Call, view: View, axes: Sequence[int], kind: str, epsilon: float, weights: Sequence[Doubles]
 ) -> View:
     """Return a tensor normalised over axes, times weights[0], plus weights[1]. The weights broadcast to its shape."""
-    long = [axis for axis in axes if view.shape[axis] > 1]
-    if not long:
-        long = list(axes)[-1:]
-    if (
-        len(view.axes) == 4
-        and set(long) == {axis for axis in (1, 2, 3) if view.shape[axis] > 1}
-        and kind == "layer"
-        and len(long) > 1
-    ):
-        result = over_map(call, 1, epsilon, np.ones(1), np.zeros(1))
-        return _weighted(call, result, weights)
+    long = [axis for axis in axes if view.shape[axis] > 1] or list(axes)[-1:]
     if len(long) > 1:
+        covers_map = len(view.axes) == 4 and set(long) == {axis for axis in (1, 2, 3) if view.shape[axis] > 1}
+        if covers_map and kind == "layer":
+            return _weighted(call, over_map(call, 1, epsilon, np.ones(1), np.zeros(1)), weights)
         return _over_axes(call, view, long, kind, epsilon, weights)
     (axis,) = long
+    view = _with_last_axis(call, view, axis)
+    attrs: dict[str, Any] = {"kind": kind, "epsilon": epsilon}
+    remaining = []  # weights that vary along other axes are applied afterwards
+    for name, value, neutral in zip(("gamma", "beta"), weights, (1.0, 0.0)):
+        extended = value.reshape((1,) * (len(view.axes) - value.ndim) + value.shape)
+        is_along_axis = extended.size in (1, extended.shape[axis])
+        attrs[name] = tuple(extended.reshape(-1).tolist()) if is_along_axis else (neutral,)
+        remaining.append(np.asarray(neutral) if is_along_axis else value)
+    op = "vector_norm" if len(call.nodes.shape(view.node)) == 1 else "channel_norm"
+    result = view.at(call.nodes.emit(op, view.node, part="norm", **attrs))
+    return _weighted(call, result, remaining)
+
+
+def _with_last_axis(call: Call, view: View, axis: int) -> View:
+    """Return a tensor stored as a vector or a map, with an axis as its last dimension."""
     nodes = call.nodes
     view, dim = placed(nodes, view, axis)
     dims = nodes.shape(view.node)
-    if dim != len(dims) - 1 or len(dims) not in (1, 3):
-        last = [each for each in default_order(len(view.axes)) if each != axis] + [axis]
-        view = relayout.ordered(nodes, view, last)
-        if len(nodes.shape(view.node)) not in (1, 3) or nodes.shape(view.node)[-1] != view.shape[axis]:
-            count = view.shape[axis]
-            view = view.at(nodes.shaped(view.node, (1, view.size // count, count)))
-    numbers: list[tuple[float, ...]] = []
-    remaining = []
-    for value, default in zip(weights, (1.0, 0.0)):
-        wide = value.reshape((1,) * (len(view.axes) - value.ndim) + value.shape)
-        own = wide.size in (1, wide.shape[axis])
-        numbers.append(tuple(wide.reshape(-1).tolist()) if own else (default,))
-        remaining.append(np.asarray(default) if own else value)
-    op = "vector_norm" if len(nodes.shape(view.node)) == 1 else "channel_norm"
-    attrs: dict[str, Any] = {"kind": kind, "epsilon": epsilon, "gamma": numbers[0], "beta": numbers[1]}
-    result = view.at(nodes.emit(op, view.node, part="norm", **attrs))
-    return _weighted(call, result, remaining)
+    if dim == len(dims) - 1 and len(dims) in (1, 3):
+        return view
+    order = [other for other in default_order(len(view.axes)) if other != axis] + [axis]
+    view = relayout.ordered(nodes, view, order)
+    dims, length = nodes.shape(view.node), view.shape[axis]
+    if len(dims) in (1, 3) and dims[-1] == length:
+        return view
+    return view.at(nodes.shaped(view.node, (1, view.size // length, length)))
 
 
 def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
@@ -166,11 +166,11 @@ def _of_groups(call: Call) -> View:
             f"over {groups} groups of {view.shape}, then {grouped_shape}", "give each group as many channels"
         )
     gamma, beta = (np.repeat(bias_of(call, index, groups).astype(np.float64), channels // groups) for index in (1, 2))
-    more, plus = (
-        call.finite(call.constant(index, "weights"), "weights").reshape(-1) if call.has(index) else np.full(1, default)
-        for index, default in ((3, 1.0), (4, 0.0))
+    factors, offsets = (
+        call.finite(call.constant(index, "weights"), "weights").reshape(-1) if call.has(index) else np.full(1, neutral)
+        for index, neutral in ((3, 1.0), (4, 0.0))
     )
-    return over_map(call, groups, float(call.attribute("epsilon")), gamma * more, beta * more + plus)
+    return over_map(call, groups, float(call.attribute("epsilon")), gamma * factors, beta * factors + offsets)
 
 
 def _over_axes(

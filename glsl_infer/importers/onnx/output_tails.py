@@ -13,7 +13,7 @@ _MAP_AXES = ((2, 3, 1), (1, 2, 3))
 """Axes of (height, width, channels) in files with channels first, and with channels last."""
 
 
-def ended(view: View, name: str, builder: GraphBuilder) -> View:
+def in_bundle_shape(view: View, name: str, builder: GraphBuilder) -> View:
     """Return an output as a node in its shape in the bundle: a map, rows, or a vector.
 
     Maps have channels last. Rows keep the order in which the network computes them, to avoid transpositions, without

@@ -18,6 +18,9 @@ from glsl_infer.importers.onnx.relayout import common, map_axes, of_map, placed,
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
 
+MOST_SLICES = 64
+"""Largest number of slices that replace a gather along rows or columns, and of tensors in one concatenation."""
+
 MOST_STEPS = 64
 """Largest number of vectors that shaders concatenate as the steps of a sequence."""
 
@@ -105,27 +108,28 @@ def _gather(call: Call) -> list[View]:
     view, indices = call.view(), call.constant(1, "indices").astype(np.int64)
     axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
     size = view.shape[axis]
-    places = [int(index) + size if index < 0 else int(index) for index in indices.reshape(-1)]
-    if not places or min(places) < 0 or max(places) >= size:
-        raise call.refused(f"indices {places[:8]} of an axis of {size}", "the file is damaged")
+    from_start = [int(index) + size if index < 0 else int(index) for index in indices.reshape(-1)]
+    if not from_start or min(from_start) < 0 or max(from_start) >= size:
+        raise call.refused(f"indices {from_start[:8]} of an axis of {size}", "the file is damaged")
     shape = (*view.shape[:axis], *indices.shape, *view.shape[axis + 1 :])
-    return [call.reshaped(_picked(call, view, axis, places), shape)]
+    return [call.reshaped(_picked(call, view, axis, from_start), shape)]
 
 
-def _picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
-    """Return the given indices of an axis, in any order."""
-    step = places[1] - places[0] if len(places) > 1 else 1
-    run = range(places[0], places[0] + step * len(places), step) if step else range(0)
-    if list(run) == list(places):
+def _picked(call: Call, view: View, axis: int, indices: Sequence[int]) -> View:
+    """Return some indices of an axis, in any order."""
+    step = indices[1] - indices[0] if len(indices) > 1 else 1
+    run = range(indices[0], indices[0] + step * len(indices), step) if step else range(0)
+    if list(run) == list(indices):
         return sliced(call, view, axis, run)
     view, dim = placed(call.nodes, view, axis)
     dims = call.nodes.shape(view.node)
     if dim == len(dims) - 1 and len(dims) in TEXTURE_RANKS:
         op = "vector_gather" if len(dims) == 1 else "channel_gather"
-        return resized(view, axis, len(places), call.nodes.emit(op, view.node, part="picked", channels=tuple(places)))
-    if len(places) > 64:
-        return picked(call, view, axis, places)
-    return concatenated(call, [sliced(call, view, axis, range(index, index + 1)) for index in places], axis)
+        node = call.nodes.emit(op, view.node, part="picked", channels=tuple(indices))
+        return resized(view, axis, len(indices), node)
+    if len(indices) > MOST_SLICES:
+        return picked(call, view, axis, indices)
+    return concatenated(call, [sliced(call, view, axis, range(index, index + 1)) for index in indices], axis)
 
 
 def _concat(call: Call) -> list[View]:
@@ -155,29 +159,36 @@ def _with_zero_channels(call: Call, operands: Sequence[Operand], axis: int) -> l
     for index, view in enumerate(operands):
         if not isinstance(view, View):
             continue
-        fitting = [size for at, size in enumerate(view.shape) if at != axis]
-        around = []
-        for step in (-1, 1):
-            other = merged[index + step] if 0 <= index + step < len(merged) else None
-            shape = other.shape if isinstance(other, np.ndarray) and not other.any() else ()
-            same = len(shape) == len(view.shape) and [size for at, size in enumerate(shape) if at != axis] == fitting
-            around.append(shape[axis] if same else 0)
-        if not 0 < sum(around) <= MAX_TEXTURE_SIZE:
+        before, after = (
+            _zeros_along(merged[neighbour], view.shape, axis) if 0 <= neighbour < len(merged) else 0
+            for neighbour in (index - 1, index + 1)
+        )
+        if not 0 < before + after <= MAX_TEXTURE_SIZE:
             continue
-        view, dim = placed(call.nodes, view, axis)  # noqa: PLW2901
-        dims = call.nodes.shape(view.node)
+        ordered, dim = placed(call.nodes, view, axis)
+        dims = call.nodes.shape(ordered.node)
         if len(dims) != 3 or dim != 2:
             continue
-        merged[index] = resized(view, axis, dims[2] + sum(around), _zero_channels(call, view.node, around))
-        for step, count in zip((-1, 1), around):
-            if count:
-                merged[index + step] = np.zeros(0, np.float32)
+        node = _zero_channels(call, ordered.node, before, after)
+        merged[index] = resized(ordered, axis, dims[2] + before + after, node)
+        if before:
+            merged[index - 1] = np.zeros(0, np.float32)
+        if after:
+            merged[index + 1] = np.zeros(0, np.float32)
     return merged
 
 
-def _zero_channels(call: Call, node: str, around: Sequence[int]) -> str:
+def _zeros_along(operand: Operand, shape: Sequence[int], axis: int) -> int:
+    """Return the length along an axis of a constant of zeros that otherwise has ``shape``; 0 for another operand."""
+    if not isinstance(operand, np.ndarray) or operand.any() or operand.ndim != len(shape):
+        return 0
+    has_shape = all(operand.shape[other] == size for other, size in enumerate(shape) if other != axis)
+    return operand.shape[axis] if has_shape else 0
+
+
+def _zero_channels(call: Call, node: str, before: int, after: int) -> str:
     """Return a map with channels of zeros before and after its own."""
-    return _padded(call, node, [(0, 0), (0, 0), (around[0], around[1])], "constant", 0.0)
+    return _padded(call, node, [(0, 0), (0, 0), (before, after)], "constant", 0.0)
 
 
 def as_view(call: Call, value: Numbers, like: View) -> View:
@@ -197,35 +208,35 @@ def concatenated(call: Call, views: Sequence[View], axis: int) -> View:
         return views[0]
     nodes = call.nodes
     order = common(nodes, views, axis)
-    ordered = [
-        relayout.ordered(nodes, view, [*order, *(a for a in range(len(view.axes)) if a not in order)]) for view in views
-    ]
+    other_axes = [other for other in range(len(views[0].axes)) if other not in order]
+    ordered = [relayout.ordered(nodes, view, [*order, *other_axes]) for view in views]
     shape = list(views[0].shape)
     shape[axis] = sum(view.shape[axis] for view in views)
-    same = _same_but_last(call, ordered, order, axis)
-    if same is not None:
-        return same
+    by_channels = _concatenated_channels(call, ordered, order, axis)
+    if by_channels is not None:
+        return by_channels
     axes: Sequence[int] = triple(order, tuple(shape)) or order
-    lines = all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in ordered)
-    height = next((each for each in range(len(shape)) if each not in order), 0)
-    steps = (
+    are_rows = all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in ordered)
+    are_steps = (
         len(order) == 2
         and order[0] == axis
         and len(ordered) == shape[axis] <= MOST_STEPS
         and all(nodes.in_textures(view.node) for view in ordered)
     )
-    if len(order) == 2 and len(shape) == 3 and (lines or steps):
-        axes = (height, *order)  # a line is a map of height 1, as are the steps of a sequence
-    sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in ordered]
+    if len(order) == 2 and len(shape) == 3 and (are_rows or are_steps):
+        height = other_axes[0]
+        axes = (height, *order)  # a row is a map of height 1, as are the steps of a sequence
+    sources = [nodes.shaped(view.node, tuple(view.shape[other] for other in axes)) for view in ordered]
     dim = list(axes).index(axis)
-    few = len(sources) <= moves.MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
-    if (steps or (len(shape) == 4 and few)) and len(axes) == 3 and dim < 2 and all(map(nodes.in_textures, sources)):
-        maps = moves.concatenated(nodes.new_name("placed"), sources, [nodes.shape(each) for each in sources], dim)
+    are_few = len(sources) <= moves.MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
+    is_along_pixels = len(axes) == 3 and dim < 2 and all(map(nodes.in_textures, sources))
+    if is_along_pixels and (are_steps or (len(shape) == 4 and are_few)):
+        maps = moves.concatenated(nodes.new_name("placed"), sources, list(map(nodes.shape, sources)), dim)
         return fresh(nodes.add(maps), tuple(shape), order)
     return fresh(_concat_node(call, sources, dim, len(axes)), tuple(shape), order)
 
 
-def _same_but_last(call: Call, views: Sequence[View], order: Sequence[int], axis: int) -> View | None:
+def _concatenated_channels(call: Call, views: Sequence[View], order: Sequence[int], axis: int) -> View | None:
     """Return maps concatenated along their channels, regardless of the order of their rows and columns; or None."""
     shapes = [call.nodes.shape(view.node) for view in views]
     fits = all(len(shape) == 3 and shape[:2] == shapes[0][:2] for shape in shapes) and order[-1] == axis
@@ -240,10 +251,11 @@ def _concat_node(call: Call, sources: Sequence[str], dim: int, rank: int) -> str
     nodes = call.nodes
     if (rank == 3 and dim == 2) or rank == 1:
         return nodes.emit("concat", *sources, part="joined")
-    left = list(sources)
-    while len(left) > 64:
-        left = [nodes.emit("tensor_concat", *left[:64], part="joined", axis=dim), *left[64:]]
-    return nodes.emit("tensor_concat", *left, part="joined", axis=dim)
+    remaining = list(sources)
+    while len(remaining) > MOST_SLICES:
+        first = nodes.emit("tensor_concat", *remaining[:MOST_SLICES], part="joined", axis=dim)
+        remaining = [first, *remaining[MOST_SLICES:]]
+    return nodes.emit("tensor_concat", *remaining, part="joined", axis=dim)
 
 
 def _pad(call: Call) -> list[View]:
@@ -255,34 +267,34 @@ def _pad(call: Call) -> list[View]:
     mode = call.attribute("mode", "constant")
     if len(pads) != 2 * len(axes or []):
         raise call.refused(f"by {pads} on {view.shape}", "give two widths for each axis")
-    around = {
+    widths_by_axis = {
         call.axis(axis, rank): (pads[index], pads[index + len(pads) // 2]) for index, axis in enumerate(axes or [])
     }
-    around = {axis: widths for axis, widths in around.items() if any(widths)}
-    if not around:
+    widths_by_axis = {axis: widths for axis, widths in widths_by_axis.items() if any(widths)}
+    if not widths_by_axis:
         return [view]
     if mode == "wrap":
-        for axis, widths in around.items():
+        for axis, widths in widths_by_axis.items():
             view = _wrapped(call, view, axis, widths)
         return [view]
     if mode not in ("constant", "reflect", "edge") or not np.isfinite(value):
         raise call.refused(f"mode '{mode}' with {value}", "give constant with a finite number, reflect or edge")
-    if rank in (3, 4) and 0 not in around and view.shape[0] == 1:
-        return [_map_padded(call, around, mode, value, map_axes(view) if rank == 4 else None)]
-    for axis, widths in around.items():
+    if rank in (3, 4) and 0 not in widths_by_axis and view.shape[0] == 1:
+        return [_map_padded(call, widths_by_axis, mode, value, map_axes(view) if rank == 4 else None)]
+    for axis, widths in widths_by_axis.items():
         view = _axis_padded(call, view, axis, (widths, mode, value))
     return [view]
 
 
 def _map_padded(
-    call: Call, around: dict[int, tuple[int, int]], mode: str, value: float, axes: tuple[int, int, int] | None
+    call: Call, widths_by_axis: dict[int, tuple[int, int]], mode: str, value: float, axes: tuple[int, int, int] | None
 ) -> View:
     """Return a padded map with the axes (rows, columns, channels), or a padded line (1, channels, length)."""
     node, shape = call.map() if axes is None else relayout.as_map(call.nodes, call.view(), axes)
     rows, columns, last = axes or (0, 2, 1)
-    channels = around.get(last, (0, 0))
+    channels = widths_by_axis.get(last, (0, 0))
     zeros = mode == "constant" and not value and min(channels) >= 0 and sum(channels) <= emit.MOST_ZEROS
-    widths = [around.get(rows, (0, 0)), around.get(columns, (0, 0)), channels if zeros else (0, 0)]
+    widths = [widths_by_axis.get(rows, (0, 0)), widths_by_axis.get(columns, (0, 0)), channels if zeros else (0, 0)]
     node = _padded(call, node, widths, mode, value)
     view = call.mapped(node, 3) if axes is None else of_map(node, call.nodes.shape(node), axes)
     if any(channels) and view.shape[last] == shape[2]:

@@ -25,7 +25,7 @@ def _top_k(call: Call) -> list[View]:
     (count,) = call.integers(1, "how many", "k") or [0]
     if not 1 <= count <= view.shape[axis]:
         raise call.refused(f"the {count} largest of {view.shape[axis]}", "give one or more, as many as there are")
-    order = [*(each for each in range(len(view.axes)) if each != axis), axis]
+    order = [*(other for other in range(len(view.axes)) if other != axis), axis]
     node = in_order(call, view, order, keep=(axis,))
     less = not call.attribute("largest", 1)
     if less:
@@ -34,17 +34,17 @@ def _top_k(call: Call) -> list[View]:
     results = [call.nodes.emit("top_k", node, part=result, k=count, result=result) for result in ("values", "indices")]
     if less:
         results[0] = call.nodes.constant("multiply", results[0], np.asarray([-1.0]))
-    return [fresh(each, shape, order) for each in results]
+    return [fresh(result, shape, order) for result in results]
 
 
 def gathered(call: Call) -> list[View]:
     """Convert a Gather whose indices the network computes. Negative indices count from the end."""
     indices = call.view(len(call.operands) - 1)
-    at = relayout.in_file_order(call.nodes, indices, indices.shape or (1,))
+    index_node = relayout.in_file_order(call.nodes, indices, indices.shape or (1,))
     if call.is_constant(0):
         table = finite(call.constant(0, "a table"))
         axis = call.axis(int(call.attribute("axis", 0)), table.ndim)
-        points = call.nodes.shaped(at, (*indices.shape, 1))
+        points = call.nodes.shaped(index_node, (*indices.shape, 1))
         node = call.nodes.emit("gather_points", points, part="taken", weights={"table": np.moveaxis(table, axis, 0)})
         shape = (*table.shape[:axis], *indices.shape, *table.shape[axis + 1 :])
         behind = axis + len(indices.shape)
@@ -53,15 +53,15 @@ def gathered(call: Call) -> list[View]:
     axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
     shape = call.file_shape((*view.shape[:axis], *indices.shape, *view.shape[axis + 1 :]))
     node = relayout.in_file_order(call.nodes, view, view.shape)
-    return [fresh(call.nodes.emit("gather", node, at, part="taken", axis=axis), shape)]
+    return [fresh(call.nodes.emit("gather", node, index_node, part="taken", axis=axis), shape)]
 
 
-def picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
+def picked(call: Call, view: View, axis: int, indices: Sequence[int]) -> View:
     """Return many indices of an axis, in any order, on the CPU."""
-    order = [axis, *(each for each in range(len(view.axes)) if each != axis)]
+    order = [axis, *(other for other in range(len(view.axes)) if other != axis)]
     node = in_order(call, view, order, keep=(axis,))
-    weights = {"indices": np.asarray(places)[:, None]}
-    shape = call.file_shape((*view.shape[:axis], len(places), *view.shape[axis + 1 :]))
+    weights = {"indices": np.asarray(indices)[:, None]}
+    shape = call.file_shape((*view.shape[:axis], len(indices), *view.shape[axis + 1 :]))
     return fresh(call.nodes.emit("gather_points", node, part="picked", weights=weights), shape, order)
 
 

@@ -16,7 +16,7 @@ from glsl_infer.importers.onnx.arithmetic import of_two
 from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.nodes import Nodes
 from glsl_infer.importers.onnx.parts import as_view
-from glsl_infer.importers.onnx.view import View, fresh
+from glsl_infer.importers.onnx.view import Atom, View, fresh
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 Weights = NDArray[np.float64]
@@ -35,70 +35,81 @@ def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
     shape = (*view.shape[:-1], kernel.shape[1])
     if math.prod(shape[:-1]) == 1:
         # Every element of the tensor is an input, so the rows of the matrix can follow the stored order.
-        matrix = np.asarray(kernel).reshape([*(atom.size for atom in view.axes[last]), -1])
-        order = [view.axes[last].index(atom) for atom in view.stored]
-        matrix = matrix.transpose([*order, len(order)]).reshape(len(kernel), -1)
+        matrix = _with_row_order(kernel, view.axes[last], view.stored)
         source = nodes.shaped(view.node, (len(kernel),))
         node = nodes.emit("dense", source, part="sum", weights={"kernel": matrix, "bias": bias}, activation="linear")
         return fresh(node, shape)
-    line = _line(nodes, view)
-    if line is not None:
-        return _of_window(call, view, line, kernel, bias)
+    kept_dimension = _kept_dimension(nodes, view)
+    if kept_dimension is not None:
+        return _by_full_window(call, view, kept_dimension, kernel, bias)
+    return _by_position(call, view, kernel, bias)
+
+
+def _with_row_order(kernel: Weights, source: Sequence[Atom], target: Sequence[Atom]) -> Weights:
+    """Return a matrix (inputs, outputs) with its rows in another order of the atoms of the inputs."""
+    by_atoms = np.asarray(kernel).reshape([*(atom.size for atom in source), -1])
+    order = [list(source).index(atom) for atom in target]
+    return by_atoms.transpose([*order, len(order)]).reshape(len(kernel), -1)
+
+
+def _by_position(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
+    """Return a product for each position: a 1x1 convolution of a map, else a product on the CPU."""
+    nodes = call.nodes
     # The atoms of the last axis must be the fastest of the node, in any order: the rows of the matrix follow it.
-    summed = list(view.axes[last])
+    summed = list(view.axes[-1])
     if [atom for atom in view.stored if atom in summed] != list(view.stored[len(view.stored) - len(summed) :]):
         view = relayout.ordered(nodes, view, range(len(view.axes)))
-    inner = [atom for atom in view.stored if atom in summed]
-    matrix = np.asarray(kernel).reshape([*(atom.size for atom in summed), -1])
-    matrix = matrix.transpose([*(summed.index(atom) for atom in inner), len(summed)]).reshape(len(kernel), -1)
+    matrix = _with_row_order(kernel, summed, [atom for atom in view.stored if atom in summed])
     dims = nodes.shape(view.node)
     if dims[-1] != len(kernel):
-        node = nodes.shaped(view.node, (view.size // len(kernel), len(kernel)))
-        view = view.at(node)
-        dims = nodes.shape(node)
+        view = view.at(nodes.shaped(view.node, (view.size // len(kernel), len(kernel))))
+        dims = nodes.shape(view.node)
     arrays = [np.ascontiguousarray(array, np.float32) for array in (matrix, bias)]
     node = nodes.add([emit.product(nodes.new_name("product"), view.node, dims, *arrays)])
-    result = fresh(node, (kernel.shape[1],))
+    outputs = fresh(node, (kernel.shape[1],))
     outer = tuple(atom for atom in view.stored if atom not in summed)
-    return View(node, (*outer, *result.stored), (*view.axes[:-1], result.axes[0]))
+    return View(node, (*outer, *outputs.stored), (*view.axes[:-1], outputs.axes[0]))
 
 
-def _line(nodes: Nodes, view: View) -> int | None:
-    """Return the dimension of a map, 0 or 1, of all axes but the last, if the others are the last axis; else None."""
-    dims, cut = nodes.shape(view.node), view.merged().cut(nodes.shape(view.node))
-    if len(dims) != 3 or cut is None or min(dims) == 1 or max(dims[:2]) > MAX_TEXTURE_SIZE:
+def _kept_dimension(nodes: Nodes, view: View) -> int | None:
+    """Return the dimension of a map, 0 or 1, that has all axes but the last; None if both dimensions have others.
+
+    The last axis is then in the other dimension and the channels.
+    """
+    dims = nodes.shape(view.node)
+    split = view.merged().split_at(dims)
+    if len(dims) != 3 or split is None or min(dims) == 1 or max(dims[:2]) > MAX_TEXTURE_SIZE:
         return None
-    summed = set(cut[0].axes[-1])
-    inside = [bool(group) and set(group) <= summed for group in cut[1]]
-    outside = [not summed & set(group) for group in cut[1]]
-    line = 1 if inside[0] else 0
-    return line if inside[2] and inside[1 - line] and outside[line] else None
+    split_view, groups = split
+    summed = set(split_view.axes[-1])
+    inside = [bool(group) and set(group) <= summed for group in groups]
+    outside = [not summed & set(group) for group in groups]
+    dimension = 1 if inside[0] else 0
+    return dimension if inside[2] and inside[1 - dimension] and outside[dimension] else None
 
 
-def _of_window(call: Call, view: View, line: int, kernel: Weights, bias: Weights) -> View:
+def _by_full_window(call: Call, view: View, kept_dimension: int, kernel: Weights, bias: Weights) -> View:
     """Return a product as a convolution whose window is an entire row or column of the map.
 
     Args:
         call: the operator.
         view: the tensor.
-        line: dimension of the map from ``_line``; the window extends over the other one.
+        kept_dimension: result of ``_kept_dimension``; the window extends over the other one.
         kernel: matrix (inputs, outputs).
         bias: (outputs,).
     """
     nodes = call.nodes
-    cut = view.merged().cut(nodes.shape(view.node))
-    assert cut is not None
-    split, groups = cut
-    summed = split.axes[-1]
-    inner = [atom for group in (groups[1 - line], groups[2]) for atom in group]
-    weights = kernel.reshape([*(atom.size for atom in summed), -1])
-    weights = weights.transpose([*(summed.index(atom) for atom in inner), len(summed)])
     dims = nodes.shape(view.node)
-    window = (dims[0], 1) if line else (1, dims[1])
-    weights = weights.reshape(*window, dims[2], kernel.shape[1])
+    split = view.merged().split_at(dims)
+    assert split is not None
+    split_view, groups = split
+    inputs = [*groups[1 - kept_dimension], *groups[2]]
+    matrix = _with_row_order(kernel, split_view.axes[-1], inputs)
+    window = (dims[0], 1) if kept_dimension else (1, dims[1])
+    weights = matrix.reshape(*window, dims[2], kernel.shape[1])
     node = nodes.emit("conv2d", view.node, part="product", weights={"kernel": weights, "bias": bias}, **PLAIN)
-    columns = fresh(node, (kernel.shape[1],))
-    return View(node, (*groups[line], *columns.stored), (*split.axes[:-1], columns.axes[0]))
+    outputs = fresh(node, (kernel.shape[1],))
+    return View(node, (*groups[kept_dimension], *outputs.stored), (*split_view.axes[:-1], outputs.axes[0]))
 
 
 def _gemm(call: Call) -> list[View]:
@@ -106,23 +117,25 @@ def _gemm(call: Call) -> list[View]:
     view = call.view(0 if not call.is_constant(0) else 1)
     transpose_a, transpose_b = (bool(call.attribute(name, 0)) for name in ("transA", "transB"))
     if len(call.views) > 1 and not (call.is_constant(0) or call.is_constant(1)):
-        result = product(call, _turned(call.view(0), transpose_a), _turned(call.view(1), transpose_b))
+        result = product(
+            call, _with_swapped_axes(call.view(0), transpose_a), _with_swapped_axes(call.view(1), transpose_b)
+        )
         return [_plus(call, _scaled(call, result, alpha), beta)]
     if call.is_constant(0):
         left = call.finite(call.constant(0, "a matrix"), "a matrix")
         left = left.T if transpose_a else left
-        result = _from_left(call, left * alpha, _turned(view, transpose_b))
+        result = _matrix_times(call, left * alpha, _with_swapped_axes(view, transpose_b))
         return [_plus(call, result, beta)]
     kernel = call.finite(call.constant(1, "a matrix"), "a matrix")
     kernel = (kernel.T if transpose_b else kernel) * alpha
     bias = np.zeros(kernel.shape[-1])
     if call.has(2) and call.is_constant(2) and call.constant(2, "a bias").size in (1, len(bias)):
         bias = bias + beta * call.finite(call.constant(2, "a bias"), "a bias").reshape(-1)
-        return [by_matrix(call, _turned(view, transpose_a), kernel, bias)]
-    return [_plus(call, by_matrix(call, _turned(view, transpose_a), kernel, bias), beta)]
+        return [by_matrix(call, _with_swapped_axes(view, transpose_a), kernel, bias)]
+    return [_plus(call, by_matrix(call, _with_swapped_axes(view, transpose_a), kernel, bias), beta)]
 
 
-def _turned(view: View, swap: bool) -> View:
+def _with_swapped_axes(view: View, swap: bool) -> View:
     """Return a tensor, with its last two axes exchanged if ``swap``."""
     return view.transposed([*range(len(view.axes) - 2), len(view.axes) - 1, len(view.axes) - 2]) if swap else view
 
@@ -161,14 +174,14 @@ def _matmul(call: Call) -> list[View]:
     if call.is_constant(0):
         left = call.finite(call.constant(0, "a matrix"), "a matrix")
         if left.ndim == 2:
-            return [_from_left(call, left, call.view(1))]
+            return [_matrix_times(call, left, call.view(1))]
         return [product(call, as_view(call, left, call.view(1)), call.view(1))]
     return [product(call, call.view(0), call.view(1))]
 
 
-def _from_left(call: Call, left: Weights, view: View) -> View:
+def _matrix_times(call: Call, left: Weights, view: View) -> View:
     """Return a matrix times a tensor, as the transpose of the product of both transposes in reverse order."""
-    return _turned(by_matrix(call, _turned(view, True), left.T, np.zeros(len(left))), True)
+    return _with_swapped_axes(by_matrix(call, _with_swapped_axes(view, True), left.T, np.zeros(len(left))), True)
 
 
 def product(call: Call, a: View, b: View, scale: float = 1.0) -> View:
@@ -179,10 +192,10 @@ def product(call: Call, a: View, b: View, scale: float = 1.0) -> View:
     shape = call.file_shape((*batch, a.shape[-2], b.shape[-1]))
     sources = []
     for view in (a, b):
-        lead = tuple(size for size in view.shape[:-2])
-        while lead and lead[0] == 1:
-            lead = lead[1:]
-        sources.append(relayout.in_file_order(call.nodes, view, (*lead, *view.shape[-2:])))
+        leading = view.shape[:-2]
+        while leading and leading[0] == 1:
+            leading = leading[1:]
+        sources.append(relayout.in_file_order(call.nodes, view, (*leading, *view.shape[-2:])))
     return fresh(call.nodes.emit("matmul", *sources, part="product", scale=scale), shape)
 
 
@@ -235,7 +248,7 @@ def _fused_matmul(call: Call) -> list[View]:
     for index, name in enumerate(("transA", "transB")):
         value, swap = call.operands[index], bool(call.attribute(name, 0))
         if isinstance(value, View):
-            value = _turned(value, swap and len(value.axes) > 1)
+            value = _with_swapped_axes(value, swap and len(value.axes) > 1)
         elif value is not None and swap and value.ndim > 1:
             value = np.swapaxes(value, -1, -2)
         operands.append(value)

@@ -135,7 +135,7 @@ def _imported(model: Model, input_range: Range | None, io_options: IoOptions) ->
             problems.append(error)
             continue
         if view is not None:
-            views[name] = output_tails.ended(view, builder.free_name(f"{name[:96]}-output"), builder)
+            views[name] = output_tails.in_bundle_shape(view, builder.free_name(f"{name[:96]}-output"), builder)
     report = builder.report(
         model.name,
         [(name, view.node) for name, view in views.items()],

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
@@ -63,11 +61,11 @@ def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
     order = simple.order() or ()
     node = call.nodes.shaped(simple.node, tuple(view.shape[axis] for axis in order))
     dims = tuple(order.index(axis) for axis in long)
-    if len(dims) == len(order):  # a scalar is a vector of length 1
-        number = call.nodes.emit("tensor_reduce", node, part=kind, reduction=kind, axes=dims, keep=True)
-        return fresh(call.nodes.shaped(number, (1,)), shape)
-    left = call.nodes.emit("tensor_reduce", node, part=kind, reduction=kind, axes=dims, keep=False)
-    return fresh(left, shape, [axis for axis in order if axis not in long])
+    is_scalar = len(dims) == len(order)
+    result = call.nodes.emit("tensor_reduce", node, part=kind, reduction=kind, axes=dims, keep=is_scalar)
+    if is_scalar:  # stored as a vector of length 1
+        return fresh(call.nodes.shaped(result, (1,)), shape)
+    return fresh(result, shape, [axis for axis in order if axis not in long])
 
 
 def _reduced_map(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
@@ -94,14 +92,12 @@ def _softmax(call: Call) -> list[View]:
 def _of_softmax(call: Call, view: View, axis: int) -> View:
     """Return a softmax along one axis, its logarithm, or 1 for the first maximum and 0 elsewhere."""
     if call.kind == "Hardmax":
-        order = [*(each for each in range(len(view.axes)) if each != axis), axis]
+        order = [*(other for other in range(len(view.axes)) if other != axis), axis]
         node = in_order(call, view, order, keep=(axis,))
         *others, count = call.nodes.shape(node)
-        best = call.nodes.emit("tensor_argmax", node, part="place", axis=len(others))
-        name = call.nodes.new_name("hot")
-        return fresh(
-            call.nodes.add(emit.one_hot(name, best, tuple(others), count, len(others), 0.0, 1.0)), view.shape, order
-        )
+        indices = call.nodes.emit("tensor_argmax", node, part="place", axis=len(others))
+        one_hot = emit.one_hot(call.nodes.new_name("hot"), indices, tuple(others), count, len(others), 0.0, 1.0)
+        return fresh(call.nodes.add(one_hot), view.shape, order)
     if call.kind != "LogSoftmax":
         return probabilities(call, view, axis)
     if view.shape[axis] > 1 and len(call.nodes.shape(view.node)) > 1:
@@ -157,16 +153,16 @@ def _extreme_index(call: Call) -> list[View]:
     else:
         simple = relayout.simple(nodes, view)
         order = simple.order() or ()
-        node = nodes.shaped(simple.node, tuple(view.shape[each] for each in order) or (1,))
+        node = nodes.shaped(simple.node, tuple(view.shape[other] for other in order) or (1,))
         if smallest:
             node = nodes.constant("multiply", node, np.asarray([-1.0]))
         node = nodes.emit("tensor_argmax", node, part="place", axis=order.index(axis) if axis in order else 0)
         if len(order) < 2:
             node = nodes.emit("tensor_reshape", node, part="number", shape=(1,))
-        indices = fresh(node, shape, [each for each in order if each != axis])
+        indices = fresh(node, shape, [other for other in order if other != axis])
     if keep:
         return [indices]
-    return [View(indices.node, indices.stored, tuple(each for index, each in enumerate(indices.axes) if index != axis))]
+    return [View(indices.node, indices.stored, (*indices.axes[:axis], *indices.axes[axis + 1 :]))]
 
 
 def _lp_normalized(call: Call) -> list[View]:
@@ -186,17 +182,17 @@ def unit_length(call: Call, view: View, axis: int) -> View:
     nodes = call.nodes
     view, dim = placed(nodes, view, axis)
     dims = nodes.shape(view.node)
-    gamma: NDArray[Any] | tuple[float, ...] = (1.0,)
     if len(dims) not in (1, 3) or dim != len(dims) - 1:
         if len(view.axes) == 4 and axis == 1:
             node, dims = relayout.as_map(nodes, view)
             view = fresh(node, view.shape, (2, 3, 1))
         else:
-            view = relayout.ordered(nodes, view, [*(a for a in range(len(view.axes)) if a != axis), axis])
+            order = [*(other for other in range(len(view.axes)) if other != axis), axis]
+            view = relayout.ordered(nodes, view, order)
             node = nodes.shaped(view.node, (1, view.size // view.shape[axis], view.shape[axis]))
             view = view.at(node)
     op = "vector_norm" if len(nodes.shape(view.node)) == 1 else "channel_norm"
-    node = nodes.emit(op, view.node, part="norm", kind="unit", epsilon=0.0, gamma=gamma, beta=(0.0,))
+    node = nodes.emit(op, view.node, part="norm", kind="unit", epsilon=0.0, gamma=(1.0,), beta=(0.0,))
     return view.at(node)
 
 

@@ -27,7 +27,7 @@ Atoms = Sequence[Atom]
 def ordered(nodes: Nodes, view: View, order: Sequence[int]) -> View:
     """Return a tensor with the file's axes in an order. No node is added if they already have the order."""
     target = view.atoms_in(order)
-    node = _moved(nodes, view.node, view.stored, target)
+    node = _reordered(nodes, view.node, view.stored, target)
     return View(node, tuple(target), view.axes)
 
 
@@ -54,57 +54,63 @@ def in_file_order(nodes: Nodes, view: View, shape: Shape | None = None) -> str:
     return nodes.shaped(reordered.node, shape or (1,))
 
 
-def _moved(nodes: Nodes, node: str, stored: Atoms, target: Atoms) -> str:
+def _reordered(nodes: Nodes, node: str, stored: Atoms, target: Atoms) -> str:
+    """Return a node with the atoms of another in the order ``target``: by a shader if possible."""
     if tuple(stored) == tuple(target):
         return node
-    shadow = View(node, tuple(stored), (tuple(target),)).merged()
-    if len(shadow.stored) == 1:
+    merged = View(node, tuple(stored), (tuple(target),)).merged()
+    if len(merged.stored) == 1:
         return node
     dims = nodes.shape(node)
-    cut = shadow.cut(dims)
-    if cut is not None and len(dims) == 3:
-        fine, groups = cut
-        reordered = _in_map(nodes, node, groups, fine.axes[0])
+    split = merged.split_at(dims)
+    if split is not None and len(dims) == 3:
+        split_view, groups = split
+        reordered = _reordered_map(nodes, node, groups, split_view.axes[0])
         if reordered is not None:
             return reordered
     if len(dims) == 1 and dims[0] <= LONGEST_VECTOR:
-        return nodes.emit("vector_gather", node, part="order", channels=_places(shadow.stored, shadow.axes[0]))
-    return _transposed(nodes, node, shadow)
+        return nodes.emit("vector_gather", node, part="order", channels=_source_indices(merged.stored, merged.axes[0]))
+    return _transposed(nodes, node, merged)
 
 
-def _transposed(nodes: Nodes, node: str, shadow: View) -> str:
-    places = {atom: index for index, atom in enumerate(shadow.stored)}
-    axes = tuple(places[atom] for atom in shadow.axes[0])
+def _transposed(nodes: Nodes, node: str, view: View) -> str:
+    """Return a node with the atoms of a view in the order of its only axis, on the CPU.
+
+    Raises:
+        ModelError: the view has too many atoms.
+    """
+    positions = {atom: index for index, atom in enumerate(view.stored)}
+    axes = tuple(positions[atom] for atom in view.axes[0])
     if len(axes) > LARGEST_RANK:
         raise ModelError(f"a transposition of {len(axes)} axes; at most {LARGEST_RANK} are possible")
-    fine = nodes.shaped(node, tuple(atom.size for atom in shadow.stored))
-    return nodes.emit("tensor_transpose", fine, part="order", axes=axes)
+    by_atoms = nodes.shaped(node, tuple(atom.size for atom in view.stored))
+    return nodes.emit("tensor_transpose", by_atoms, part="order", axes=axes)
 
 
-def _places(source: Atoms, target: Atoms) -> tuple[int, ...]:
+def _source_indices(source: Atoms, target: Atoms) -> tuple[int, ...]:
     """Return the source index of each element of a transposition of atoms."""
     count = math.prod(atom.size for atom in source)
-    numbers = np.arange(count).reshape([atom.size for atom in source])
+    indices = np.arange(count).reshape([atom.size for atom in source])
     order = [list(source).index(atom) for atom in target]
-    return tuple(int(number) for number in numbers.transpose(order).reshape(-1))
+    return tuple(int(index) for index in indices.transpose(order).reshape(-1))
 
 
-def _in_map(nodes: Nodes, node: str, groups: Sequence[Atoms], target: Atoms) -> str | None:
+def _reordered_map(nodes: Nodes, node: str, groups: Sequence[Atoms], target: Atoms) -> str | None:
     """Return a node that reorders a map's atoms by a shader, or None."""
     rows, columns, channels = (list(group) for group in groups)
     if list(target[: len(rows) + len(columns)]) == columns + rows and rows and columns:
         node, rows, columns = nodes.emit("transpose", node), columns, rows
     if list(target[: len(rows) + len(columns)]) == rows + columns:
-        return _channels(nodes, node, channels, target[len(rows) + len(columns) :])
+        return _reordered_channels(nodes, node, channels, target[len(rows) + len(columns) :])
     return _to_pixels(nodes, node, (rows, columns, channels), target) or _to_channels(
         nodes, node, (rows, columns, channels), target
     )
 
 
-def _channels(nodes: Nodes, node: str, source: Atoms, target: Atoms) -> str:
+def _reordered_channels(nodes: Nodes, node: str, source: Atoms, target: Atoms) -> str:
     if list(source) == list(target):
         return node
-    return nodes.emit("channel_gather", node, part="order", channels=_places(source, target))
+    return nodes.emit("channel_gather", node, part="order", channels=_source_indices(source, target))
 
 
 def _to_pixels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms) -> str | None:
@@ -113,44 +119,48 @@ def _to_pixels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: At
     if list(target[: len(rows)]) != rows:
         return None
     index = len(rows)
-    down = _run(target, index, channels)
+    down = _run_of(target, index, channels)
     index += len(down)
     if list(target[index : index + len(columns)]) != columns:
         return None
     index += len(columns)
     last = list(target[index:])
     for count in range(len(last) + 1):
-        across, left = last[:count], last[count:]
+        across, depth = last[:count], last[count:]
         if not all(atom in channels for atom in last) or not (down or across):
             continue
-        block = tuple(math.prod(atom.size for atom in part) for part in (down, across))
-        if channels == [*left, *down, *across]:
-            return nodes.emit("depth_to_space", node, part="pixels", block=_block(block), order="column_row_depth")
-        if channels == [*down, *across, *left]:
-            return nodes.emit("depth_to_space", node, part="pixels", block=_block(block))
-    across = [atom for atom in last if atom in channels][: 1 if down else 0]
-    return None if not down else _in_steps(nodes, node, groups, target, down, across)
+        block = _block(down, across)
+        if channels == [*depth, *down, *across]:
+            return nodes.emit("depth_to_space", node, part="pixels", block=block, order="column_row_depth")
+        if channels == [*down, *across, *depth]:
+            return nodes.emit("depth_to_space", node, part="pixels", block=block)
+    if not down:
+        return None
+    across = [atom for atom in last if atom in channels][:1]
+    return _in_steps(nodes, node, groups, target, down, across)
 
 
 def _in_steps(
     nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms, down: Atoms, across: Atoms
 ) -> str | None:
     """Return a depth to space after a channel gather, or None if the target has another order."""
-    channels = groups[2]
-    last = [atom for atom in target[len(groups[0]) + len(down) + len(groups[1]) :]]
-    left = [atom for atom in last if atom not in across]
-    if last != [*across, *left]:
+    rows, columns, channels = groups
+    last = list(target[len(rows) + len(down) + len(columns) :])
+    depth = [atom for atom in last if atom not in across]
+    if last != [*across, *depth]:
         return None
-    ready = _channels(nodes, node, channels, [*down, *across, *left])
-    block = tuple(math.prod(atom.size for atom in part) for part in (down, across))
-    return nodes.emit("depth_to_space", ready, part="pixels", block=_block(block))
+    gathered = _reordered_channels(nodes, node, channels, [*down, *across, *depth])
+    return nodes.emit("depth_to_space", gathered, part="pixels", block=_block(down, across))
 
 
-def _block(block: Sequence[int]) -> int | tuple[int, ...]:
-    return block[0] if block[0] == block[1] else tuple(block)
+def _block(down: Atoms, across: Atoms) -> int | tuple[int, int]:
+    """Return the attribute ``block`` of a depth to space."""
+    height, width = (math.prod(atom.size for atom in atoms) for atoms in (down, across))
+    return height if height == width else (height, width)
 
 
-def _run(target: Atoms, index: int, among: Atoms) -> list[Atom]:
+def _run_of(target: Atoms, index: int, among: Atoms) -> list[Atom]:
+    """Return the atoms of a set that are consecutive in the target from a position on."""
     run = []
     while index < len(target) and target[index] in among:
         run.append(target[index])
@@ -161,14 +171,15 @@ def _run(target: Atoms, index: int, among: Atoms) -> list[Atom]:
 def _to_channels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms) -> str | None:
     """Return the space to depth that moves the inner atoms of rows and columns to the channels."""
     rows, columns, channels = groups
-    outer_rows, outer_columns = _head(rows, target, 0), []
+    outer_rows = _head(rows, target, 0)
     outer_columns = _head(columns, target, len(outer_rows))
-    if not outer_rows or not outer_columns or len(outer_rows) + len(outer_columns) == len(rows) + len(columns):
+    outer_count = len(outer_rows) + len(outer_columns)
+    if not outer_rows or not outer_columns or outer_count == len(rows) + len(columns):
         return None
-    inner = [rows[len(outer_rows) :], columns[len(outer_columns) :]]
-    down, across = (math.prod(atom.size for atom in part) for part in inner)
+    inner_rows, inner_columns = rows[len(outer_rows) :], columns[len(outer_columns) :]
+    down, across = (math.prod(atom.size for atom in atoms) for atoms in (inner_rows, inner_columns))
     blocks = nodes.add(moves.space_to_depth(nodes.new_name("phases"), node, nodes.shape(node), (down, across)))
-    return _channels(nodes, blocks, [*inner[0], *inner[1], *channels], target[len(outer_rows) + len(outer_columns) :])
+    return _reordered_channels(nodes, blocks, [*inner_rows, *inner_columns, *channels], target[outer_count:])
 
 
 def _head(atoms: Atoms, target: Atoms, index: int) -> list[Atom]:
@@ -187,37 +198,38 @@ _MAPS = ((2, 3, 1), (1, 2, 3), (3, 2, 1), (2, 1, 3), (3, 1, 2), (1, 3, 2))
 
 def placed(nodes: Nodes, view: View, axis: int) -> tuple[View, int]:
     """Return a tensor, and the dimension of its node that equals an axis of the tensor."""
-    near = view.merged()  # other axes may be split: each step of a sequence is then a slice of the map
-    if len(near.axes[axis]) == 1 and (dimension := _found(nodes, near, axis)) is not None:
-        return near, dimension
+    merged = view.merged()  # other axes may be split: each step of a sequence is then a slice of the map
+    if len(merged.axes[axis]) == 1 and (dimension := _dimension_of(nodes, merged, axis)) is not None:
+        return merged, dimension
     contiguous = simple(nodes, view).merged()
-    dimension = _found(nodes, contiguous, axis)
+    dimension = _dimension_of(nodes, contiguous, axis)
     if dimension is not None:
         return contiguous, dimension
     order = _with_axis(contiguous.order() or (), axis, len(view.axes))
     dims = triple(order, view.shape)
     axes: Sequence[int] = order if dims is None else dims
-    node = nodes.shaped(contiguous.node, tuple(view.shape[each] for each in axes))
+    node = nodes.shaped(contiguous.node, tuple(view.shape[other] for other in axes))
     return contiguous.at(node), list(axes).index(axis)
 
 
-def _found(nodes: Nodes, view: View, axis: int) -> int | None:
+def _dimension_of(nodes: Nodes, view: View, axis: int) -> int | None:
+    """Return the dimension of a node that equals an axis of at most one atom, or None."""
     if not view.axes[axis]:
         return None
     (atom,) = view.axes[axis]
-    before = math.prod(each.size for each in view.stored[: view.stored.index(atom)])
+    elements_before = math.prod(other.size for other in view.stored[: view.stored.index(atom)])
     dims = nodes.shape(view.node)
-    fitting = [dim for dim, size in enumerate(dims) if size == atom.size and math.prod(dims[:dim]) == before]
-    return fitting[0] if fitting else None
+    matches = (dim for dim, size in enumerate(dims) if size == atom.size and math.prod(dims[:dim]) == elements_before)
+    return next(matches, None)
 
 
 def _with_axis(order: Sequence[int], axis: int, rank: int) -> tuple[int, ...]:
     """Return the order with an axis of length 1 inserted at its default position."""
     if axis in order:
         return tuple(order)
-    for usual in (*(_MAPS if rank == 4 else ()), default_order(rank), tuple(range(rank))):
-        if axis in usual and is_part(order, usual):
-            return tuple(each for each in usual if each in order or each == axis)
+    for full_order in (*(_MAPS if rank == 4 else ()), default_order(rank), tuple(range(rank))):
+        if axis in full_order and is_part(order, full_order):
+            return tuple(other for other in full_order if other in order or other == axis)
     return (axis, *order)
 
 
@@ -251,8 +263,8 @@ def common(nodes: Nodes, views: Sequence[View], axis: int) -> tuple[int, ...]:
     rank = len(views[0].axes)
     ranked = sorted(views, key=lambda view: (not view.axes[axis], -view.size))
     order = next((own_order for view in ranked if (own_order := view.order()) is not None), default_order(rank))
-    order = _with_axis(tuple(each for each in order if any(view.shape[each] > 1 for view in views)), axis, rank)
-    missing = [each for each in range(rank) if each not in order and any(view.shape[each] > 1 for view in views)]
+    order = _with_axis(tuple(other for other in order if any(view.shape[other] > 1 for view in views)), axis, rank)
+    missing = [other for other in range(rank) if other not in order and any(view.shape[other] > 1 for view in views)]
     return order if not missing else tuple(default_order(rank))
 
 

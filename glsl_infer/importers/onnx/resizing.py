@@ -44,25 +44,28 @@ def resize(call: Call) -> list[View]:
     view = call.view()
     rank = len(view.axes)
     axes = [call.axis(axis, rank) for axis in call.attribute("axes", tuple(range(rank)))]
-    scales, sizes = _wanted(call, view, axes)
+    scales, sizes = _scales_and_sizes(call, view, axes)
     mode = call.attribute("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic", "bilinear"):
         raise call.refused(f"mode '{mode}'", "give nearest, linear or cubic")
-    resized = {axis for axis in range(rank) if sizes[axis] != view.shape[axis] or scales[axis] != 1.0}
-    matrices = {axis: _matrix(call, view.shape[axis], sizes[axis], scales[axis], axes, axis) for axis in resized}
-    matrices = {axis: matrix for axis, matrix in matrices.items() if not _is_same(matrix)}
+    matrices: dict[int, Doubles] = {}
+    for axis in range(rank):
+        if sizes[axis] != view.shape[axis] or scales[axis] != 1.0:
+            matrix = _matrix(call, view.shape[axis], sizes[axis], scales[axis], axes, axis)
+            if not _is_identity(matrix):
+                matrices[axis] = matrix
     if not matrices:
         return [view]
-    outside = _outside(call, matrices)
+    outside = _values_outside(call, matrices)
     if rank == 4 and view.shape[0] == 1:
-        whole = map_axes(view) if map_axes(view)[2] not in matrices else (2, 3, 1)
-        if set(matrices) <= set(whole[:2]):
-            return [_of_map(call, view, matrices, outside, whole)]
+        axes_of_map = map_axes(view) if map_axes(view)[2] not in matrices else (2, 3, 1)
+        if set(matrices) <= set(axes_of_map[:2]):
+            return [_resized_map(call, view, matrices, outside, axes_of_map)]
     if rank == 3 and view.shape[0] == 1 and set(matrices) == {2}:
         node, shape = call.map()
-        line = fresh(node, (1, shape[2], 1, shape[1]), (2, 3, 1))
-        made = _of_map(call, line, {3: matrices[2]}, {3: outside[2]}, (2, 3, 1))
-        return [View(made.node, made.stored, (made.axes[0], made.axes[1], made.axes[3]))]
+        row = fresh(node, (1, shape[2], 1, shape[1]), (2, 3, 1))
+        resized = _resized_map(call, row, {3: matrices[2]}, {3: outside[2]}, (2, 3, 1))
+        return [View(resized.node, resized.stored, (resized.axes[0], resized.axes[1], resized.axes[3]))]
     if any(values.any() for values in outside.values()):
         raise call.refused("a region beyond the tensor with a value there", "give a region within it")
     for axis, matrix in matrices.items():
@@ -70,26 +73,37 @@ def resize(call: Call) -> list[View]:
     return [view]
 
 
-def _wanted(call: Call, view: View, axes: Sequence[int]) -> tuple[list[float], list[int]]:
-    """Return the scale and the length of every axis."""
+def _is_before_opset_11(call: Call) -> bool:
+    """Return whether the operator has the inputs, the coordinates and the rounding of Upsample."""
+    return call.kind == "Upsample" or call.opset < 11
+
+
+def _scales_and_sizes(call: Call, view: View, axes: Sequence[int]) -> tuple[list[float], list[int]]:
+    """Return the scale and the length of every axis.
+
+    Args:
+        call: the operator.
+        view: its input.
+        axes: the axes to resize.
+
+    Raises:
+        ModelError: the file has neither constant scales nor constant sizes, or these are out of range.
+    """
     rank = len(view.axes)
     scales, sizes = [1.0] * rank, list(view.shape)
-    old = call.kind == "Upsample" or call.opset < 11
-    file_scales = call.operator.attributes.get("scales")
-    scales_index = 1 if old else 2
-    if file_scales is None and call.has(scales_index) and call.constant(scales_index, "its scales").size:
-        file_scales = call.finite(call.constant(scales_index, "its scales"), "its scales").reshape(-1).tolist()
-    requested = None if old else call.integers(3, "its size")
-    if requested:
-        if len(requested) != len(axes) or min(requested) < 1:
-            raise call.refused(f"to {requested}", "give a size for each axis")
+    file_scales = _file_scales(call)
+    file_sizes = None if _is_before_opset_11(call) else call.integers(3, "its size")
+    if file_sizes:
+        if len(file_sizes) != len(axes) or min(file_sizes) < 1:
+            raise call.refused(f"to {file_sizes}", "give a size for each axis")
+        ratios = [size / view.shape[axis] for axis, size in zip(axes, file_sizes)]
         policy = call.attribute("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":
-            ratios = [size / view.shape[axis] for axis, size in zip(axes, requested)]
             ratio = min(ratios) if policy == "not_larger" else max(ratios)
-            requested = [int(np.floor(ratio * view.shape[axis] + 0.5)) for axis in axes]
-        for axis, size in zip(axes, requested):
-            scales[axis], sizes[axis] = size / view.shape[axis] if policy == "stretch" else ratio, size
+            ratios = [ratio] * len(axes)
+            file_sizes = [int(np.floor(ratio * view.shape[axis] + 0.5)) for axis in axes]
+        for axis, ratio, size in zip(axes, ratios, file_sizes):
+            scales[axis], sizes[axis] = ratio, size
     elif file_scales is not None and len(file_scales) == len(axes):
         for axis, scale in zip(axes, file_scales):
             scales[axis] = float(np.float32(scale))
@@ -101,84 +115,122 @@ def _wanted(call: Call, view: View, axes: Sequence[int]) -> tuple[list[float], l
     return scales, sizes
 
 
+def _file_scales(call: Call) -> Sequence[float] | None:
+    """Return the scales in the file: an attribute or a constant input; None if it has none."""
+    attribute: Sequence[float] | None = call.operator.attributes.get("scales")
+    index = 1 if _is_before_opset_11(call) else 2
+    if attribute is not None or not call.has(index) or not call.constant(index, "its scales").size:
+        return attribute
+    scales: list[float] = call.finite(call.constant(index, "its scales"), "its scales").reshape(-1).tolist()
+    return scales
+
+
 def _positions(call: Call, before: int, after: int, scale: float, axes: Sequence[int], axis: int) -> Doubles:
-    """Return the position in the input of each index of the result."""
+    """Return the position in the input of each index of the result, by the formulas of ONNX's Resize.
+
+    Args:
+        call: the operator.
+        before: length of the axis in the input.
+        after: its length in the result.
+        scale: its scale, which differs from after / before if the file has scales.
+        axes: the axes to resize, in the order of the file's region.
+        axis: the axis.
+
+    Raises:
+        ModelError: the mode of the coordinates is not supported.
+    """
     index = np.arange(after, dtype=np.float64)
-    old = call.kind == "Upsample" or call.opset < 11
-    how = "asymmetric" if old else call.attribute("coordinate_transformation_mode", "half_pixel")
-    if how == "asymmetric":
+    mode = "asymmetric" if _is_before_opset_11(call) else call.attribute("coordinate_transformation_mode", "half_pixel")
+    if mode == "asymmetric":
         return index / scale
-    if how == "half_pixel" or (how == "pytorch_half_pixel" and after > 1):
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and after > 1):
         return (index + 0.5) / scale - 0.5
-    if how == "pytorch_half_pixel":
+    if mode == "pytorch_half_pixel":
         return 0.0 * index
-    if how == "align_corners":
+    if mode == "align_corners":
         length = scale * before  # not an integer if the file has scales
         return index * (before - 1) / (length - 1.0) if after > 1 and length != 1.0 else 0.0 * index
-    if how == "tf_half_pixel_for_nn":
+    if mode == "tf_half_pixel_for_nn":
         return (index + 0.5) / scale
-    if how == "half_pixel_symmetric":
+    if mode == "half_pixel_symmetric":
         adjusted = after / (scale * before)
         return before / 2 * (1.0 - adjusted) + (index + 0.5) / scale - 0.5
-    if how == "tf_crop_and_resize":
+    if mode == "tf_crop_and_resize":
         roi: Doubles = call.finite(call.constant(1, "a region"), "a region").reshape(2, -1)[:, list(axes).index(axis)]
         if after == 1:
             return np.full(1, 0.5 * float(roi[0] + roi[1]) * (before - 1))
         return float(roi[0]) * (before - 1) + index * float(roi[1] - roi[0]) * (before - 1) / (after - 1)
-    raise call.refused(f"coordinates by '{how}'", "give half_pixel, asymmetric or align_corners")
+    raise call.refused(f"coordinates by '{mode}'", "give half_pixel, asymmetric or align_corners")
 
 
 def _matrix(call: Call, before: int, after: int, scale: float, axes: Sequence[int], axis: int) -> Doubles:
-    """Return the matrix (after, before) for the resize of one axis."""
+    """Return the matrix (after, before) for the resize of one axis; arguments as for ``_positions``."""
     position = _positions(call, before, after, scale, axes, axis)
-    mode, matrix = call.attribute("mode", "nearest"), np.zeros((after, before))
-    rows = np.arange(after)
-    if mode == "nearest":
-        old = call.kind == "Upsample" or call.opset < 11
-        rounding = ("floor" if scale >= 1 else "ceil") if old else call.attribute("nearest_mode", "round_prefer_floor")
-        nearest = _ROUND[rounding](np.round(position, 6)).astype(np.int64)
-        matrix[rows, np.clip(nearest, 0, before - 1)] = 1.0
+    if call.attribute("mode", "nearest") == "nearest":
+        matrix = _nearest_matrix(call, before, scale, position)
     else:
-        cubic = mode == "cubic"
-        reach = 2.0 if cubic else 1.0
-        narrow = min(scale, 1.0) if call.attribute("antialias", 0) else 1.0
-        a = float(call.attribute("cubic_coeff_a", -0.75))
-        half = int(np.ceil(reach / narrow))
-        exclude = bool(call.attribute("exclude_outside", 0))
-        for tap in range(-half, half + 1):
-            pixel = np.floor(position).astype(np.int64) + tap
-            weight = _weight((pixel - position) * narrow, cubic=cubic, a=a)
-            if exclude:
-                weight = np.where((pixel >= 0) & (pixel < before), weight, 0.0)
-            np.add.at(matrix, (rows, np.clip(pixel, 0, before - 1)), weight)
-        matrix /= matrix.sum(axis=1, keepdims=True)
+        matrix = _weighted_matrix(call, before, scale, position)
     if call.attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize":
         outside = (position < 0) | (position > before - 1)
         matrix[outside] = 0.0
     return matrix
 
 
-def _outside(call: Call, matrices: dict[int, Doubles]) -> dict[int, Doubles]:
-    """Return the values of rows and columns of the result outside the map."""
+def _nearest_matrix(call: Call, before: int, scale: float, position: Doubles) -> Doubles:
+    """Return a matrix with a 1 at the input pixel nearest to each position."""
+    if _is_before_opset_11(call):
+        rounding = "floor" if scale >= 1 else "ceil"
+    else:
+        rounding = call.attribute("nearest_mode", "round_prefer_floor")
+    nearest = _ROUND[rounding](np.round(position, 6)).astype(np.int64)
+    matrix = np.zeros((len(position), before))
+    matrix[np.arange(len(position)), np.clip(nearest, 0, before - 1)] = 1.0
+    return matrix
+
+
+def _weighted_matrix(call: Call, before: int, scale: float, position: Doubles) -> Doubles:
+    """Return a matrix with the linear or cubic weights of the input pixels around each position.
+
+    Antialiasing makes the window wider by 1 / scale if the result is smaller.
+    """
+    is_cubic = call.attribute("mode", "nearest") == "cubic"
+    compression = min(scale, 1.0) if call.attribute("antialias", 0) else 1.0
+    coefficient = float(call.attribute("cubic_coeff_a", -0.75))
+    radius = int(np.ceil((2.0 if is_cubic else 1.0) / compression))
+    exclude_outside = bool(call.attribute("exclude_outside", 0))
+    matrix = np.zeros((len(position), before))
+    rows = np.arange(len(position))
+    for tap in range(-radius, radius + 1):
+        pixel = np.floor(position).astype(np.int64) + tap
+        weight = _weight((pixel - position) * compression, cubic=is_cubic, a=coefficient)
+        if exclude_outside:
+            weight = np.where((pixel >= 0) & (pixel < before), weight, 0.0)
+        np.add.at(matrix, (rows, np.clip(pixel, 0, before - 1)), weight)
+    normalized: Doubles = matrix / matrix.sum(axis=1, keepdims=True)
+    return normalized
+
+
+def _values_outside(call: Call, matrices: dict[int, Doubles]) -> dict[int, Doubles]:
+    """Return the addend of each row or column of the result, by axis: the extrapolation value outside the map."""
     value = float(call.attribute("extrapolation_value", 0.0))
     return {axis: np.where(matrix.any(axis=1), 0.0, value) for axis, matrix in matrices.items()}
 
 
 def _weight(x: Doubles, *, cubic: bool, a: float) -> Doubles:
-    """Return the weight of a pixel at a distance."""
-    far: Doubles = np.abs(x)
+    """Return the weights of pixels at distances ``x``: a triangle, or the cubic kernel of Keys (1981) with ``a``."""
+    distance: Doubles = np.abs(x)
     if not cubic:
-        return np.maximum(1.0 - far, 0.0)
-    near = (a + 2) * far**3 - (a + 3) * far**2 + 1
-    next_one = a * far**3 - 5 * a * far**2 + 8 * a * far - 4 * a
-    return np.where(far <= 1, near, np.where(far < 2, next_one, 0.0))
+        return np.maximum(1.0 - distance, 0.0)
+    inner = (a + 2) * distance**3 - (a + 3) * distance**2 + 1
+    outer = a * distance**3 - 5 * a * distance**2 + 8 * a * distance - 4 * a
+    return np.where(distance <= 1, inner, np.where(distance < 2, outer, 0.0))
 
 
-def _is_same(matrix: Doubles) -> bool:
+def _is_identity(matrix: Doubles) -> bool:
     return matrix.shape[0] == matrix.shape[1] and bool(np.abs(matrix - np.eye(len(matrix))).max() < _TOLERANCE)
 
 
-def _of_map(
+def _resized_map(
     call: Call,
     view: View,
     matrices: dict[int, Doubles],
@@ -189,9 +241,9 @@ def _of_map(
     node, dims = relayout.as_map(call.nodes, view, axes)
     rows, columns = (matrices.get(axis, np.eye(size)) for axis, size in zip(axes, dims[:2]))
     for op, attrs in _candidates(rows.shape, columns.shape):
-        if _does(op, attrs, rows, 0) and _does(op, attrs, columns, 1):
-            made = call.nodes.emit(op, node, part="resized", **attrs)
-            return of_map(made, call.nodes.shape(made), axes)
+        if _has_effect(op, attrs, rows, 0) and _has_effect(op, attrs, columns, 1):
+            resized_node = call.nodes.emit(op, node, part="resized", **attrs)
+            return of_map(resized_node, call.nodes.shape(resized_node), axes)
     sums = [
         weighted_sums(matrix, outside.get(axis, np.zeros(len(matrix))), axes.index(axis))
         for axis, matrix in matrices.items()
@@ -223,27 +275,30 @@ def _candidates(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[str, 
     return candidates
 
 
-def _does(op: str, attrs: dict[str, Any], matrix: Doubles, axis: int) -> bool:
-    """Return whether an operator has the same effect on rows (axis 0) or columns (axis 1) as a matrix."""
+def _has_effect(op: str, attrs: dict[str, Any], matrix: Doubles, axis: int) -> bool:
+    """Return whether an operator has the same effect on rows (axis 0) or columns (axis 1) as a matrix.
+
+    Applied to an identity matrix along this axis, the operator returns its own matrix.
+    """
     after, before = matrix.shape
-    own = dict(attrs)
-    own["size"] = tuple(size if index == axis else 1 for index, size in enumerate(attrs["size"]))
-    probe = np.eye(before).reshape((before, 1, before) if axis == 0 else (1, before, before))
+    size_along_axis = tuple(size if index == axis else 1 for index, size in enumerate(attrs["size"]))
+    identity = np.eye(before).reshape((before, 1, before) if axis == 0 else (1, before, before))
     operator = ops.get(op)
-    result = operator.reference(Node("probe", op, ("x",), {**operator.attrs, **own}), [probe])
-    result = np.asarray(result).reshape(after, before)
+    node = Node("probe", op, ("x",), {**operator.attrs, **attrs, "size": size_along_axis})
+    result = np.asarray(operator.reference(node, [identity])).reshape(after, before)
     return bool(np.abs(result - matrix).max() < _TOLERANCE)
 
 
 def _times(call: Call, view: View, axis: int, matrix: Doubles) -> View:
     """Return a tensor with one axis multiplied by a matrix (after, before), on the CPU."""
     others = [other for other in range(len(view.axes)) if other != axis]
-    order = [*(other for other in (view.order() or others) if other != axis), axis]
-    moved = relayout.ordered(call.nodes, view, [*order[:-1], *(p for p in others if p not in order), axis])
-    node = call.nodes.shaped(moved.node, (view.size // view.shape[axis], view.shape[axis]))
+    stored_order = [other for other in (view.order() or others) if other != axis]
+    not_stored = [other for other in others if other not in stored_order]
+    with_axis_last = relayout.ordered(call.nodes, view, [*stored_order, *not_stored, axis])
+    node = call.nodes.shaped(with_axis_last.node, (view.size // view.shape[axis], view.shape[axis]))
     product = call.nodes.emit("linear", node, part="product", weights={"kernel": matrix.T})
     shape = tuple(len(matrix) if index == axis else size for index, size in enumerate(view.shape))
-    return fresh(product, shape, order)
+    return fresh(product, shape, [*stored_order, axis])
 
 
 def _grid_sample(call: Call) -> list[View]:
@@ -274,7 +329,7 @@ def _affine_grid(call: Call) -> list[View]:
         np.linspace(-1.0, 1.0, length) if corners and length > 1 else (2.0 * np.arange(length) + 1.0) / length - 1.0
         for length in size[2:]
     )
-    x, y = (each.reshape(-1) for each in np.meshgrid(columns, rows))
+    x, y = (coordinates.reshape(-1) for coordinates in np.meshgrid(columns, rows))
     points = by_matrix(call, view, np.stack([x, y, np.ones_like(x)]), np.zeros(x.size))
     return [call.reshaped(points.transposed((0, 2, 1)), (1, *size[2:], 2))]
 

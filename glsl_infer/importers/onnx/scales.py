@@ -40,24 +40,30 @@ def with_real_values(part: Part) -> Part:
     constants = dict(part.constants)
     for index, operator in enumerate(part.operators):
         if operator.kind == "QuantizeLinear" and len(operator.inputs) > 1:
-            plain = _plain_scales(network, operator)
-            changed.update(plain)
-            if plain:
+            neutral_scales = _neutral_scales(network, operator)
+            changed.update(neutral_scales)
+            if neutral_scales:
                 changed[index] = replace(operator, kind="Identity", domain="", inputs=operator.inputs[:1])
         elif not operator.domain and operator.kind in _OF_VALUES:
-            real = _real_constants(network, operator)
-            constants.update({name: read for name, read in real.values()})
-            inputs = tuple(real[at][0] if at in real else name for at, name in enumerate(operator.inputs))
-            changed[index] = replace(operator, inputs=inputs)
+            real_constants = _real_constants(network, operator)
+            inputs = list(operator.inputs)
+            for position, (name, load) in real_constants.items():
+                constants[name] = load
+                inputs[position] = name
+            changed[index] = replace(operator, inputs=tuple(inputs))
     network_of_reals = network.replaced(changed)
     return Part(network_of_reals.operators, constants, network_of_reals.outputs)
 
 
-def _plain_scales(network: Network, operator: Operator) -> dict[int, Operator]:
-    """Return a scale of 1 and a zero point of 0 for those that the network computes from the quantised tensor."""
+def _neutral_scales(network: Network, operator: Operator) -> dict[int, Operator]:
+    """Return a scale of 1 and a zero point of 0 for those that the network computes from the quantised tensor.
+
+    Returns:
+        The constants by the index of the operators that they replace.
+    """
     changed = {}
     for name, value in zip(operator.inputs[1:3], (np.ones((), np.float32), np.zeros((), np.uint8))):
-        index = network.makers.get(name)
+        index = network.producers.get(name)
         if index is None or name in network.part.outputs or len(network.part.operators[index].outputs) > 1:
             continue
         if operator.inputs[0] in _sources(network, name):
@@ -72,30 +78,33 @@ def _sources(network: Network, name: str) -> set[str]:
     """Return the tensors from which a few operators compute a tensor."""
     sources, pending = set[str](), [name]
     while pending and len(sources) < _MOST_STEPS:
-        index = network.makers.get(pending.pop())
-        reads = () if index is None else network.part.operators[index].reads
-        pending += [read for read in reads if read not in sources]
-        sources.update(reads)
+        index = network.producers.get(pending.pop())
+        inputs = () if index is None else network.part.operators[index].reads
+        pending += [source for source in inputs if source not in sources]
+        sources.update(inputs)
     return sources
 
 
 def _real_constants(network: Network, operator: Operator) -> dict[int, tuple[str, Callable[[], Numbers]]]:
-    """Return (name, value) of the real form of each quantised constant that an operator reads, by its place."""
+    """Return (name, function to load it) of the real form of each quantised constant among an operator's inputs.
+
+    The keys are the positions of the inputs.
+    """
     quantization = None
     real: dict[int, tuple[str, Callable[[], Numbers]]] = {}
     for index, name in enumerate(operator.inputs):
         if index not in _OF_VALUES[operator.kind] or name not in network.part.constants:
             continue
-        read = network.part.constants[name]
+        load = network.part.constants[name]
         quantization = quantization or _quantization(network, operator.outputs[0])
-        if quantization is None or read().dtype not in (np.int8, np.uint8):
+        if quantization is None or load().dtype not in (np.int8, np.uint8):
             continue
-        real[index] = (f"{operator.outputs[0]}/real-{index}", partial(_real, read, *quantization))
+        real[index] = (f"{operator.outputs[0]}/real-{index}", partial(_real, load, *quantization))
     return real
 
 
-def _real(read: Callable[[], Numbers], scale: Numbers, zero: Numbers | None) -> Numbers:
-    return dequantized([read(), scale, zero], {})
+def _real(load: Callable[[], Numbers], scale: Numbers, zero: Numbers | None) -> Numbers:
+    return dequantized([load(), scale, zero], {})
 
 
 def _quantization(network: Network, name: str) -> tuple[Numbers, Numbers | None] | None:
@@ -106,8 +115,8 @@ def _quantization(network: Network, name: str) -> tuple[Numbers, Numbers | None]
             if reader.kind not in _READERS and not reader.kind.startswith("QLinear"):
                 continue
             scale, zero = (*reader.inputs[reader.inputs.index(name) + 1 :], "", "")[:2]
-            numbers = network.constant(scale)
-            return None if numbers is None else (numbers, network.constant(zero) if zero else None)
+            scales = network.constant(scale)
+            return None if scales is None else (scales, network.constant(zero) if zero else None)
         name = next((reader.outputs[0] for reader in readers if reader.kind in _MOVES and not reader.domain), "")
         if not name:
             return None

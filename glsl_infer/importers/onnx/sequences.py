@@ -83,10 +83,10 @@ def _functions(call: Call) -> dict[str, str] | None:
     ):
         return None
     if call.attribute("activation_alpha", ()) or call.attribute("activation_beta", ()):
-        own = [call.attribute(f"activation_{key}", ()) for key in ("alpha", "beta")]
-        if set(names) & {"elu", "leakyrelu"} or any(len(set(numbers)) != 1 for numbers in own):
+        parameters = [call.attribute(f"activation_{key}", ()) for key in ("alpha", "beta")]
+        if set(names) & {"elu", "leakyrelu"} or any(len(set(numbers)) != 1 for numbers in parameters):
             return None
-        text = f"piecewise_linear({shortest(own[0][0]):.9g},{shortest(own[1][0]):.9g})"
+        text = f"piecewise_linear({shortest(parameters[0][0]):.9g},{shortest(parameters[1][0]):.9g})"
         texts = {**_ACTIVATIONS, "hardsigmoid": text}
     else:
         texts = dict(_ACTIVATIONS)
@@ -97,8 +97,8 @@ def _last(call: Call, steps: View, direction: str) -> View:
     """Return the last step of each direction: (directions, batch, hidden)."""
     end = steps.shape[0] - 1
     by_direction = [
-        sliced(call, sliced(call, steps, 1, range(index, index + 1)), 0, range(at, at + 1))
-        for index, at in enumerate({"forward": [end], "reverse": [0], "both": [end, 0]}[direction])
+        sliced(call, sliced(call, steps, 1, range(index, index + 1)), 0, range(step, step + 1))
+        for index, step in enumerate({"forward": [end], "reverse": [0], "both": [end, 0]}[direction])
     ]
     last = concatenated(call, by_direction, 1)
     return View(last.node, last.stored, last.axes[1:])

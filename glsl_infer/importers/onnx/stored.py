@@ -92,12 +92,12 @@ class Stored:
         if tensor.data_location == self._onnx.TensorProto.EXTERNAL:
             tensor = self._with_external_data(tensor)
         try:
-            numbers = np.asarray(self._onnx.numpy_helper.to_array(tensor))
-            numbers = numbers.reshape(shape)
+            values = np.asarray(self._onnx.numpy_helper.to_array(tensor))
+            values = values.reshape(shape)
         except (ValueError, TypeError, IndexError, KeyError, OverflowError):
             raise self._damaged(text(tensor.name), f"other numbers than a shape of {shape} needs") from None
         # Integers of 2 and 4 bits keep their type, because a cast to it wraps around.
-        return numbers.astype(np.float32) if kind.startswith(_WIDE) and "int" not in kind else numbers
+        return values.astype(np.float32) if kind.startswith(_WIDE) and "int" not in kind else values
 
     def _with_external_data(self, tensor: Any) -> Any:
         """Return a tensor with its bytes from an external data file.
@@ -105,7 +105,7 @@ class Stored:
         Raises:
             ModelError: the model's folder does not have such a file, or the file is too short.
         """
-        about = {text(entry.key): text(entry.value) for entry in tensor.external_data}
+        about = {text(item.key): text(item.value) for item in tensor.external_data}
         location = about.get("location", "")
         if self._folder is None:
             raise ModelError(

@@ -59,26 +59,26 @@ class View:
 
     def reshaped(self, shape: Shape) -> View | None:
         """Return the tensor in another shape of the same size, or None if its stored order does not allow a view."""
-        flat = self._joined([atom for axis in self.axes for atom in axis])
+        flat = self._with_merged([atom for axis in self.axes for atom in axis])
         remaining = [atom for axis in flat.axes for atom in axis]
         stored = list(flat.stored)
         axes: list[tuple[Atom, ...]] = []
         for size in shape:
-            left, atoms = size, []
-            while left > 1:
+            missing, atoms = size, []
+            while missing > 1:
                 if not remaining:
                     return None
                 atom = remaining.pop(0)
-                if atom.size > left or left % atom.size:
-                    if atom.size % left:
+                if atom.size > missing or missing % atom.size:
+                    if atom.size % missing:
                         return None
-                    outer, inner = Atom(left), Atom(atom.size // left)
+                    outer, inner = Atom(missing), Atom(atom.size // missing)
                     index = stored.index(atom)
                     stored[index : index + 1] = [outer, inner]
                     remaining.insert(0, inner)
                     atom = outer
                 atoms.append(atom)
-                left //= atom.size
+                missing //= atom.size
             axes.append(tuple(atoms))
         return None if remaining else View(self.node, tuple(stored), tuple(axes))
 
@@ -86,11 +86,14 @@ class View:
         """Return the tensor with as few atoms as possible. Atoms adjacent in both the axis and the node merge."""
         view = self
         for axis in self.axes:
-            view = view._joined(axis)
+            view = view._with_merged(axis)
         return view
 
-    def _joined(self, run: Iterable[Atom]) -> View:
-        """Return the tensor with adjacent atoms of the run merged. The first atom's axis has the result."""
+    def _with_merged(self, run: Iterable[Atom]) -> View:
+        """Return the tensor with atoms merged that are adjacent in the run and in the node.
+
+        The axis of the first atom of each group has the result.
+        """
         groups: list[list[Atom]] = []
         for atom in run:
             after = self.stored.index(groups[-1][-1]) + 1 if groups else 0
@@ -98,27 +101,27 @@ class View:
                 groups[-1].append(atom)
             else:
                 groups.append([atom])
-        heads = {group[0]: Atom(math.prod(atom.size for atom in group)) for group in groups if len(group) > 1}
-        gone = {atom for group in groups for atom in group[1:]}
+        replacements = {group[0]: Atom(math.prod(atom.size for atom in group)) for group in groups if len(group) > 1}
+        removed = {atom for group in groups for atom in group[1:]}
 
-        def unmerged(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
-            return tuple(heads.get(atom, atom) for atom in atoms if atom not in gone)
+        def replaced(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
+            return tuple(replacements.get(atom, atom) for atom in atoms if atom not in removed)
 
-        return View(self.node, unmerged(self.stored), tuple(unmerged(axis) for axis in self.axes))
+        return View(self.node, replaced(self.stored), tuple(replaced(axis) for axis in self.axes))
 
     def order(self) -> tuple[int, ...] | None:
         """Return the axes longer than 1 in the order of the node, or None if an axis is not contiguous."""
         view = self.merged()
         if any(len(axis) > 1 for axis in view.axes):
             return None
-        owner = {axis[0]: number for number, axis in enumerate(view.axes) if axis}
-        return tuple(owner[atom] for atom in view.stored)
+        axis_of_atom = {atoms[0]: axis for axis, atoms in enumerate(view.axes) if atoms}
+        return tuple(axis_of_atom[atom] for atom in view.stored)
 
     def atoms_in(self, order: Sequence[int]) -> tuple[Atom, ...]:
         """Return all atoms, axis by axis in the given order."""
         return tuple(atom for axis in order for atom in self.axes[axis])
 
-    def cut(self, dims: Shape) -> tuple[View, list[list[Atom]]] | None:
+    def split_at(self, dims: Shape) -> tuple[View, list[list[Atom]]] | None:
         """Return the tensor with atoms split at the dimensions of its node, and the atoms of each dimension.
 
         The result is None if an atom extends across two dimensions and cannot be split.
@@ -127,22 +130,22 @@ class View:
         groups: list[list[Atom]] = []
         index = 0
         for size in dims:
-            left, group = size, []
-            while left > 1:
+            missing, group = size, []
+            while missing > 1:
                 if index >= len(stored):
                     return None
                 atom = stored[index]
-                if atom.size > left or left % atom.size:
-                    if atom.size % left:
+                if atom.size > missing or missing % atom.size:
+                    if atom.size % missing:
                         return None
-                    parts = [Atom(left), Atom(atom.size // left)]
+                    outer, inner = Atom(missing), Atom(atom.size // missing)
                     for atoms in (stored, *axes):
                         if atom in atoms:
-                            where = atoms.index(atom)
-                            atoms[where : where + 1] = parts
-                    atom = parts[0]
+                            position = atoms.index(atom)
+                            atoms[position : position + 1] = [outer, inner]
+                    atom = outer
                 group.append(atom)
-                left //= atom.size
+                missing //= atom.size
                 index += 1
             groups.append(group)
         return View(self.node, tuple(stored), tuple(map(tuple, axes))), groups
@@ -153,20 +156,19 @@ class View:
         The result has an axis for each atom. Its length is 1 where the array's is.
         """
         sizes: tuple[int, ...] = (1,) * (len(self.axes) - value.ndim) + value.shape
-        value = value.reshape(sizes)
-        fine: list[int] = []
+        atom_sizes: list[int] = []
         for axis, size in zip(self.axes, sizes):
-            fine += [1 if size == 1 else atom.size for atom in axis]
-        places = {atom: index for index, atom in enumerate(atom for axis in self.axes for atom in axis)}
-        stored: NDArray[Any] = value.reshape(fine).transpose([places[atom] for atom in self.stored])
+            atom_sizes += [1 if size == 1 else atom.size for atom in axis]
+        positions = {atom: index for index, atom in enumerate(atom for axis in self.axes for atom in axis)}
+        stored: NDArray[Any] = value.reshape(atom_sizes).transpose([positions[atom] for atom in self.stored])
         return stored
 
     def as_in_file(self, stored: NDArray[Any]) -> NDArray[Any]:
         """Return the result of the node in the file's shape: the inverse of ``as_stored``."""
-        places = {atom: index for index, atom in enumerate(self.stored)}
-        order = [places[atom] for axis in self.axes for atom in axis]
-        fine = np.asarray(stored).reshape([atom.size for atom in self.stored])
-        in_file: NDArray[Any] = fine.transpose(order).reshape(self.shape)
+        positions = {atom: index for index, atom in enumerate(self.stored)}
+        order = [positions[atom] for axis in self.axes for atom in axis]
+        by_atoms = np.asarray(stored).reshape([atom.size for atom in self.stored])
+        in_file: NDArray[Any] = by_atoms.transpose(order).reshape(self.shape)
         return in_file
 
 
@@ -176,9 +178,8 @@ def fresh(node: str, shape: Shape, order: Sequence[int] | None = None) -> View:
     The default is the file's order. Axes of length 1 can be left out of the order.
     """
     axes = tuple((Atom(size),) if size > 1 else () for size in shape)
-    return View(
-        node, tuple(atom for axis in (range(len(shape)) if order is None else order) for atom in axes[axis]), axes
-    )
+    stored_axes = range(len(shape)) if order is None else order
+    return View(node, tuple(atom for axis in stored_axes for atom in axes[axis]), axes)
 
 
 MAP_ORDER = (0, 2, 3, 1)

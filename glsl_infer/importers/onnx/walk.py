@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -59,12 +60,12 @@ class Walk:
         self.inputs: list[View] = []
         self.spans: dict[str, Range] = {}
         self.constants: dict[str, Numbers] = {}
-        self._known_shapes = {**{each.name: each for each in reversed(model.outputs)}, **model.known}
+        self._known_shapes = {**{output.name: output for output in reversed(model.outputs)}, **model.known}
         self._bytes_of: dict[str, Range] = {}
         self._unknown: set[str] = set()
         self._types: dict[str, str] = {}
         self._needed: set[str] = set()
-        self._bytes = 0
+        self._folded_bytes = 0
         self._stored: dict[str, Callable[[], Numbers]] = dict(model.part.constants)
 
     def import_outputs(self, outputs: Sequence[str]) -> None:
@@ -103,8 +104,7 @@ class Walk:
         self._require_outputs(outputs)
         part = with_group_norms(with_norms(with_sequence_products(with_real_values(self._model.part))))
         self._stored.update(part.constants)
-        self._part(part, outputs)
-
+        self._import_part(part, outputs)
         self.spans = {**self._bytes_of, **self.spans}
 
     def _require_outputs(self, outputs: Sequence[str]) -> None:
@@ -131,13 +131,23 @@ class Walk:
         return value
 
     def _operand(self, name: str) -> Operand:
+        """Return a tensor that is imported already, or a constant of the file.
+
+        Raises:
+            ModelError: no operator computes the tensor.
+        """
         if name not in self.values and name in self._stored:
             self.values[name] = self._stored[name]()
         if name not in self.values:
             raise ModelError(f"nothing makes tensor '{name:.96}'; the file is damaged, get it anew")
         return self.values[name]
 
-    def _part(self, part: Part, outputs: Sequence[str]) -> None:
+    def _import_part(self, part: Part, outputs: Sequence[str]) -> None:
+        """Import the operators of a graph that its ``outputs`` need.
+
+        Raises:
+            ModelError: a tensor is computed twice, or is read before it is computed.
+        """
         needed = set(outputs)
         chosen: list[Operator] = []
         for operator in reversed(part.operators):
@@ -154,7 +164,7 @@ class Walk:
                 computed_names.add(name)
         for operator in reversed(chosen):
             self._require_operands(operator, available)
-            self._operator(operator)
+            self._import_operator(operator)
             available.update(operator.outputs)
 
     def _require_operands(self, operator: Operator, available: set[str]) -> None:
@@ -166,7 +176,8 @@ class Walk:
                     "file is damaged, get it anew"
                 )
 
-    def _operator(self, operator: Operator) -> None:
+    def _import_operator(self, operator: Operator) -> None:
+        """Fold an operator or convert it to nodes, and record where it runs; record a refusal if neither succeeds."""
         name = self.builder.free_name(clean(next(filter(None, operator.outputs))))
         row = LayerStatus(name, f"{operator.kind:.60}", self._declared(operator.outputs[0]) or (None,), UNKNOWN)
         if self._unknown & set(operator.reads):
@@ -175,72 +186,72 @@ class Walk:
             return
         before = len(self.builder.nodes)
         try:
-            operands = [self._operand(read) for read in operator.inputs]
-            kinds_read = self._kinds(operator, operands)
-            if self._folded(name, operator, operands, kinds_read):
+            operands = [self._operand(source) for source in operator.inputs]
+            input_types = self._input_types(operator, operands)
+            if self._fold(name, operator, operands, input_types):
                 return
             if operator.parts:
-                self._branch(operator, operands, name)
+                self._import_if(operator, operands, name)
                 return
             declared = self._declared(operator.outputs[0])
             call = Call(
-                self._without_unread_outputs(operator), operands, Nodes(self.builder, name), kinds_read, declared
+                self._without_unread_outputs(operator), operands, Nodes(self.builder, name), input_types, declared
             )
             views = self._converted(call)
         except ModelError as refusal:
             del self.builder.nodes[before:]
-            if self._defined(operator):
+            if self._import_definition(operator):
                 return
             refusal = refusal if refusal.name else ModelError.layer(name, f"{operator.kind}: {refusal}", "change it")
             self._refuse(operator, name, row.refused(refusal), refusal)
             return
         self.spans.update(ranges.store_range(self.builder, operator, operands, views, before, self.spans))
-        kinds = tuple(node.op for node in self.builder.nodes[before:])
-        placement = DROPPED if set(kinds) <= {"identity"} else runs(kinds)
+        node_operators = tuple(node.op for node in self.builder.nodes[before:])
+        placement = DROPPED if set(node_operators) <= {"identity"} else runs(node_operators)
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
-        self.builder.rows[name] = LayerStatus(name, f"{operator.kind:.60}", shape, placement, kinds)
-        self._types.update(zip(operator.outputs, types.results(operator, kinds_read)))
+        self.builder.rows[name] = LayerStatus(name, f"{operator.kind:.60}", shape, placement, node_operators)
+        self._types.update(zip(operator.outputs, types.results(operator, input_types)))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
             if isinstance(view, View):
                 self._record_tensor(view, output, before)
 
-    def _defined(self, operator: Operator) -> bool:
+    def _import_definition(self, operator: Operator) -> bool:
         """Import an operator by its definition in ONNX as a function of others; return whether all are supported."""
         if operator.domain or operator.parts:
             return False
         try:
             operands = [self._operand(name) for name in operator.inputs]
             shapes = [() if value is None else value.shape for value in operands]
-            part = definition(operator, self._kinds(operator, operands), shapes)
+            part = definition(operator, self._input_types(operator, operands), shapes)
         except ModelError:
             return False
         if part is None:
             return False
         builder, outputs = self.builder, [name for name in operator.outputs if name in self._needed]
-        nodes, refusals = len(builder.nodes), len(builder.refusals)
-        rows, guessed, unknown = dict(builder.rows), set(builder.guessed), (set(builder.unknown), set(self._unknown))
-        try:
-            self._part(part, outputs)
-            if len(builder.refusals) == refusals and not self._unknown & set(outputs):
+        node_count, refusal_count = len(builder.nodes), len(builder.refusals)
+        rows, guessed = dict(builder.rows), set(builder.guessed)
+        unknown_nodes, unknown_tensors = set(builder.unknown), set(self._unknown)
+        with contextlib.suppress(ModelError):
+            self._import_part(part, outputs)
+            if len(builder.refusals) == refusal_count and not self._unknown & set(outputs):
                 return True
-        except ModelError:
-            pass
-        del builder.nodes[nodes:], builder.refusals[refusals:]
-        builder.rows, builder.guessed, (builder.unknown, self._unknown) = rows, guessed, unknown
+        # Undo the import of the operators before the unsupported one.
+        del builder.nodes[node_count:], builder.refusals[refusal_count:]
+        builder.rows, builder.guessed, builder.unknown, self._unknown = rows, guessed, unknown_nodes, unknown_tensors
         return False
 
     def _without_unread_outputs(self, operator: Operator) -> Operator:
         """Return an operator without the outputs after the last one that is read."""
-        read = max((index for index, name in enumerate(operator.outputs) if name in self._needed), default=0)
-        options = operator.attributes
+        last_read = max((index for index, name in enumerate(operator.outputs) if name in self._needed), default=0)
+        attributes = operator.attributes
         if operator.kind == "Split":
-            options = {"num_outputs": len(operator.outputs), **options}
-        elif read + 1 == len(operator.outputs):
+            attributes = {"num_outputs": len(operator.outputs), **attributes}
+        elif last_read + 1 == len(operator.outputs):
             return operator
-        return replace(operator, outputs=operator.outputs[: read + 1], attributes=options)
+        return replace(operator, outputs=operator.outputs[: last_read + 1], attributes=attributes)
 
-    def _kinds(self, operator: Operator, operands: Sequence[Operand]) -> list[str]:
+    def _input_types(self, operator: Operator, operands: Sequence[Operand]) -> list[str]:
         """Return the types of an operator's inputs."""
         return [
             str(value.dtype) if isinstance(value, np.ndarray) else self._types.get(name, types.FLOAT) if name else ""
@@ -272,19 +283,26 @@ class Walk:
                 raise call.refused(f"a tensor of shape {view.shape}", f"at most {MOST_NUMBERS} numbers are possible")
         return views
 
-    def _folded(self, name: str, operator: Operator, operands: Sequence[Operand], kinds: Sequence[str]) -> bool:
-        """Fold an operator on constants, or one that depends only on the shape of an input."""
-        room = MOST_FOLDED - self._bytes
-        results = fold(operator, operands, room, kinds)
+    def _fold(self, name: str, operator: Operator, operands: Sequence[Operand], kinds: Sequence[str]) -> bool:
+        """Fold an operator on constants, or one that depends only on the shape of an input; return whether it is one.
+
+        Args:
+            name: of the operator's first node.
+            operator: the operator.
+            operands: its inputs.
+            kinds: the types of its inputs.
+        """
+        free_bytes = MOST_FOLDED - self._folded_bytes
+        results = fold(operator, operands, free_bytes, kinds)
         if results is None and not operator.parts and not any(isinstance(value, View) for value in operands):
-            results = computed(name, operator, operands, kinds, room)
+            results = computed(name, operator, operands, kinds, free_bytes)
         if results is None:
             return False
-        self._bytes += sum(result.nbytes for result in results)
+        self._folded_bytes += sum(result.nbytes for result in results)
         self.values.update({name: result for name, result in zip(operator.outputs, results) if name})
         return True
 
-    def _branch(self, operator: Operator, operands: Sequence[Operand], name: str) -> None:
+    def _import_if(self, operator: Operator, operands: Sequence[Operand], name: str) -> None:
         """Import the branch of an If whose condition is a constant, or both if the network computes the condition.
 
         Raises:
@@ -298,45 +316,45 @@ class Walk:
                 "export the model without If, Loop and Scan: trace it for one image size",
             )
         if isinstance(condition, View):
-            self._either(operator, condition, name)
+            self._select_branch(operator, condition, name)
             return
-        inner = self._inside(operator, bool(condition.reshape(-1)[:1].any()), f"{name}/")
-        for output, branch_output in zip(operator.outputs, inner):
+        branch_outputs = self._import_branch(operator, bool(condition.reshape(-1)[:1].any()), f"{name}/")
+        for output, branch_output in zip(operator.outputs, branch_outputs):
             if branch_output in self._unknown:
                 self._unknown.add(output)
             elif output:
                 self.values[output] = self._operand(branch_output)
                 self._types[output] = self._types.get(branch_output, types.FLOAT)
 
-    def _inside(self, operator: Operator, condition: bool, prefix: str) -> tuple[str, ...]:
+    def _import_branch(self, operator: Operator, condition: bool, prefix: str) -> tuple[str, ...]:
         """Import a branch of an If; return the names of its outputs."""
-        chosen = operator.attributes.get("then_branch" if condition else "else_branch")
-        if not isinstance(chosen, Part) or len(chosen.outputs) < len(operator.outputs):
+        branch = operator.attributes.get("then_branch" if condition else "else_branch")
+        if not isinstance(branch, Part) or len(branch.outputs) < len(operator.outputs):
             raise ModelError.layer(prefix[:-1], "an If without both branches", "the file is damaged; get it anew")
-        chosen = renamed(chosen, prefix)
-        self._stored.update(chosen.constants)
-        self._part(chosen, chosen.outputs)
-        return chosen.outputs
+        branch = renamed(branch, prefix)
+        self._stored.update(branch.constants)
+        self._import_part(branch, branch.outputs)
+        return branch.outputs
 
-    def _either(self, operator: Operator, condition: View, name: str) -> None:
+    def _select_branch(self, operator: Operator, condition: View, name: str) -> None:
         """Import both branches of an If whose condition the network computes, and add the selection."""
-        yes = self._inside(operator, True, f"{name}/then/")
-        no = self._inside(operator, False, f"{name}/else/")
-        for output, if_true, if_false in zip(operator.outputs, yes, no):
+        then_outputs = self._import_branch(operator, True, f"{name}/then/")
+        else_outputs = self._import_branch(operator, False, f"{name}/else/")
+        for output, if_true, if_false in zip(operator.outputs, then_outputs, else_outputs):
             if not output or {if_true, if_false} & self._unknown:
                 self._unknown.add(output)
                 continue
-            pair = [self._operand(each) for each in (if_true, if_false)]
-            shapes = [() if value is None else tuple(value.shape) for value in pair]
+            results = [self._operand(if_true), self._operand(if_false)]
+            shapes = [() if value is None else tuple(value.shape) for value in results]
             if shapes[0] != shapes[1] or condition.size != 1:
-                what = f"an If whose branches make tensors of {shapes[0]} and of {shapes[1]}"
-                raise ModelError.layer(name, what, "give both the same shape, or trace the model for one of them")
-            own = self.builder.free_name(clean(output))
-            call = Call(operator, [condition, *pair], Nodes(self.builder, own))
-            chosen = View(condition.node, condition.stored, ((),) * len(shapes[0]))
+                problem = f"an If whose branches make tensors of {shapes[0]} and of {shapes[1]}"
+                raise ModelError.layer(name, problem, "give both the same shape, or trace the model for one of them")
+            node_name = self.builder.free_name(clean(output))
+            call = Call(operator, [condition, *results], Nodes(self.builder, node_name))
+            scalar_condition = View(condition.node, condition.stored, ((),) * len(shapes[0]))
             operands = [
-                chosen,
-                *(value if isinstance(value, View) else np.asarray(value, np.float32) for value in pair),
+                scalar_condition,
+                *(value if isinstance(value, View) else np.asarray(value, np.float32) for value in results),
             ]
             self.values[output] = broadcast(call, "select", operands, ("condition", "yes", "no"))
             self._types[output] = self._types.get(if_true, types.FLOAT)
@@ -349,11 +367,11 @@ class Walk:
             if not output:
                 continue
             shape = self._declared(output)
-            own = name if not index else self.builder.free_name(clean(output))
-            view = None if shape is None else placeholder(self.builder, own, shape)
+            node_name = name if not index else self.builder.free_name(clean(output))
+            view = None if shape is None else placeholder(self.builder, node_name, shape)
             if view is None:
                 self._unknown.add(output)
-                self.builder.unknown.add(own)
+                self.builder.unknown.add(node_name)
             else:
                 self.values[output] = view
 

@@ -123,7 +123,7 @@ def _of_operands(
         own = f"{call.name}-{name}" if nodes else call.name
         nodes.append(shaped(own, source(call, index, name), _file_shape(call, index)))
     read = tuple(node.name for node in nodes)
-    return _ended(call, [*nodes, Node(f"{call.name}-taken", op, read, attrs, weights)])
+    return _with_file_shape(call, [*nodes, Node(f"{call.name}-taken", op, read, attrs, weights)])
 
 
 def _scattered(call: Call) -> list[Node]:
@@ -135,7 +135,7 @@ def _scattered(call: Call) -> list[Node]:
     return _of_operands(call, "scatter", ("indices", "updates"), {"reduction": "add"}, {"table": zeros})
 
 
-def _ended(call: Call, nodes: list[Node]) -> list[Node]:
+def _with_file_shape(call: Call, nodes: list[Node]) -> list[Node]:
     """Return nodes with a final reshape to the output's shape in the file."""
     return [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, call.shape)]
 
@@ -166,7 +166,7 @@ def _one_hot(call: Call) -> list[Node]:
     axis = int(call.option("Axis", -1)) % (len(indices_shape) + 1)
     if not 1 <= depth <= 1 << 16:
         raise call.refused(f"{depth} classes", "give 1 to 65536")
-    return _ended(call, emit.one_hot(call.name, call.inputs[0], indices_shape, depth, axis, off, on))
+    return _with_file_shape(call, emit.one_hot(call.name, call.inputs[0], indices_shape, depth, axis, off, on))
 
 
 CHOICES: Mapping[str, Converter] = {

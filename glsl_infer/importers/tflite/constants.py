@@ -33,38 +33,49 @@ def dense(tensor: Tensor, sparsity: Sparsity, values: NDArray[Any]) -> NDArray[A
     Raises:
         ModelError: positions and values do not match the tensor's shape.
     """
-    rank, blocks = len(tensor.shape), len(sparsity.block_axes)
+    rank = len(tensor.shape)
     problem = ModelError(f"'{tensor.name}': sparse weights that do not fit a shape of {tensor.shape}")
+    outer, block_sizes = _level_sizes(tensor, sparsity, problem)
+    sizes = [*outer, *block_sizes]
+    indices: list[NDArray[np.int64]] = []  # of every position so far, for each level
+    count = 1
+    for axis, level in zip(sparsity.order, sparsity.levels):
+        parents, level_indices = _children(level, sizes[axis], count, values.size, problem)
+        indices = [earlier[parents] for earlier in indices] + [level_indices]
+        count = len(level_indices)
+    if count > values.size:
+        raise problem
+    by_axis = dict(zip(sparsity.order, indices))
+    coordinates = [by_axis[axis] for axis in range(rank)]
+    for block, (axis, block_size) in enumerate(zip(sparsity.block_axes, block_sizes)):
+        coordinates[axis] = by_axis[axis] * block_size + by_axis[rank + block]
+    filled = np.zeros(tensor.shape, values.dtype)
+    filled[tuple(coordinates)] = values[:count]
+    return filled
+
+
+def _level_sizes(tensor: Tensor, sparsity: Sparsity, problem: ModelError) -> tuple[list[int], list[int]]:
+    """Return the number of blocks along each axis of a tensor, and the size of each block axis.
+
+    An axis without blocks has blocks of size 1.
+
+    Raises:
+        ModelError: ``problem``, if the levels do not match the tensor's shape.
+    """
+    rank, blocks = len(tensor.shape), len(sparsity.block_axes)
     if not rank or sorted(sparsity.order) != list(range(rank + blocks)) or len(sparsity.levels) != rank + blocks:
         raise problem
     if any(not 0 <= axis < rank for axis in sparsity.block_axes):
         raise problem
-    outer, inner = list(tensor.shape), [0] * blocks
+    counts, block_sizes = list(tensor.shape), [0] * blocks
     for axis, level in zip(sparsity.order, sparsity.levels):
         if axis >= rank:
-            inner[axis - rank] = level.size
-    for block, axis in zip(inner, sparsity.block_axes):
-        if block < 1 or outer[axis] % block:
+            block_sizes[axis - rank] = level.size
+    for block_size, axis in zip(block_sizes, sparsity.block_axes):
+        if block_size < 1 or counts[axis] % block_size:
             raise problem
-        outer[axis] //= block
-    sizes = [*outer, *inner]
-    places: list[NDArray[np.int64]] = []
-    count = 1
-    for axis, level in zip(sparsity.order, sparsity.levels):
-        parents, own = _children(level, sizes[axis], count, values.size, problem)
-        places = [index[parents] for index in places] + [own]
-        count = len(own)
-    if count > values.size:
-        raise problem
-    where = dict(zip(sparsity.order, places))
-    blocked = dict(zip(sparsity.block_axes, range(blocks)))
-    index = tuple(
-        where[axis] * inner[blocked[axis]] + where[rank + blocked[axis]] if axis in blocked else where[axis]
-        for axis in range(rank)
-    )
-    filled = np.zeros(tensor.shape, values.dtype)
-    filled[index] = values[:count]
-    return filled
+        counts[axis] //= block_size
+    return counts, block_sizes
 
 
 def _children(
@@ -106,12 +117,12 @@ class Constants:
     def __init__(self, model: Model) -> None:
         self._model = model
         self.tensors: Sequence[Tensor] = model.tensors
-        self._known: dict[int, Numbers] = {}
+        self._cache: dict[int, Numbers] = {}
         self._weights = limits.Weights(f"model '{model.name}'")
 
     def __contains__(self, index: int) -> bool:
         """Return whether the tensor is a constant."""
-        return index in self._known or (index >= 0 and self.tensors[index].data is not None)
+        return index in self._cache or (index >= 0 and self.tensors[index].data is not None)
 
     def __getitem__(self, index: int) -> Numbers:
         """Return a constant in the tensor's shape: floats as float32, quantised values as real values.
@@ -119,14 +130,14 @@ class Constants:
         Raises:
             ModelError: the size of its data does not match its shape, or all constants together are too large.
         """
-        if index not in self._known:
+        if index not in self._cache:
             tensor = self.tensors[index]
-            numbers = _raw(tensor, self._weights.add)
-            if tensor.quantization is not None and numbers.dtype.kind in "iu":
-                self._weights.add(4 * numbers.size)
-                numbers = _real(tensor, numbers)
-            self._known[index] = _plain(numbers)
-        return self._known[index]
+            values = _raw(tensor, self._weights.add)
+            if tensor.quantization is not None and values.dtype.kind in "iu":
+                self._weights.add(4 * values.size)
+                values = _real(tensor, values)
+            self._cache[index] = _in_float32(values)
+        return self._cache[index]
 
     def get(self, index: int) -> Numbers | None:
         """Return a constant as ``[]`` does, or None if the tensor is not a constant."""
@@ -155,25 +166,30 @@ class Constants:
         if operator.kind == "SHAPE":
             shape = shape_of(operator.inputs[0])
             if shape is not None:
-                self._known[output] = np.asarray(shape, np.int64)
+                self._cache[output] = np.asarray(shape, np.int64)
             return shape is not None
         if operator.kind == "ZEROS_LIKE" and not self.tensors[output].free:
             self._weights.add(4 * math.prod(self.tensors[output].shape))
-            self._known[output] = np.zeros(self.tensors[output].shape, np.float32)
+            self._cache[output] = np.zeros(self.tensors[output].shape, np.float32)
             return True
-        read = [index for index in operator.inputs if index >= 0]
-        if not read or not all(index in self for index in read):
+        inputs = [index for index in operator.inputs if index >= 0]
+        if not inputs or not all(index in self for index in inputs):
             return False
-        self._known[output] = self._computed(operator, self.tensors[output], read)
+        self._cache[output] = self._computed(operator, self.tensors[output], inputs)
         return True
 
-    def _computed(self, operator: Operator, tensor: Tensor, read: Sequence[int]) -> Numbers:
+    def _computed(self, operator: Operator, tensor: Tensor, input_tensors: Sequence[int]) -> Numbers:
+        """Return the result of an operator on constants, in the shape of the ``tensor`` that it computes.
+
+        Raises:
+            ModelError: the constants do not match, or the size of the result is unknown.
+        """
         if tensor.free:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants without a known size")
         size = math.prod(tensor.shape)
         self._weights.add(4 * size)
         try:
-            inputs = [self[index] for index in read]
+            inputs = [self[index] for index in input_tensors]
             if operator.kind == "CAST":
                 result: Numbers = inputs[0].astype(TYPES[tensor.type])
             else:
@@ -183,12 +199,13 @@ class Constants:
             raise ModelError(f"'{tensor.name}': {what}") from None
         if result.size != size:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants makes {result.shape}, not {tensor.shape}")
-        return _plain(result.reshape(tensor.shape))
+        return _in_float32(result.reshape(tensor.shape))
 
 
-def _plain(numbers: Numbers) -> Numbers:
+def _in_float32(values: Numbers) -> Numbers:
+    """Return floats of any size as float32, and other values unchanged."""
     with np.errstate(over="ignore"):
-        return numbers.astype(np.float32) if numbers.dtype.kind == "f" else numbers
+        return values.astype(np.float32) if values.dtype.kind == "f" else values
 
 
 def _raw(tensor: Tensor, count: Callable[[int], None]) -> Numbers:
@@ -218,15 +235,15 @@ def _stored(tensor: Tensor) -> Numbers:
     return np.frombuffer(tensor.data, kind)
 
 
-def _real(tensor: Tensor, numbers: Numbers) -> Numbers:
+def _real(tensor: Tensor, stored: Numbers) -> Numbers:
     """Return the real values of a quantised tensor."""
     quantization = tensor.quantization
     assert quantization is not None
-    shape = [1] * numbers.ndim
+    shape = [1] * stored.ndim
     if quantization.scales.size > 1:
-        if not 0 <= quantization.axis < numbers.ndim or numbers.shape[quantization.axis] != quantization.scales.size:
+        if not 0 <= quantization.axis < stored.ndim or stored.shape[quantization.axis] != quantization.scales.size:
             raise ModelError(f"'{tensor.name}': {quantization.scales.size} scales for a shape of {tensor.shape}")
         shape[quantization.axis] = quantization.scales.size
     scales, zeros = quantization.scales.reshape(shape), quantization.zeros.reshape(shape)
     with np.errstate(all="ignore"):
-        return (scales.astype(np.float32) * (numbers.astype(np.int32) - zeros.astype(np.int32))).astype(np.float32)
+        return (scales.astype(np.float32) * (stored.astype(np.int32) - zeros.astype(np.int32))).astype(np.float32)

@@ -84,8 +84,8 @@ def fully_connected(call: Call) -> list[Node]:
         raise call.refused("of a constant", "the file is damaged")
     kernel, bias = np.ascontiguousarray(weights.T), call.bias(2, weights.shape[0])
     shape, inputs = call.shapes[0], len(kernel)
-    rows, rest = divmod(math.prod(shape), inputs)
-    if rest or not rows:
+    rows, remainder = divmod(math.prod(shape), inputs)
+    if remainder or not rows:
         raise call.refused(f"weights for {inputs} numbers on {shape}", "the file is damaged")
     chain = emit.Chain(call.name, call.inputs[0], shape)
     if shape[-1] != inputs or (len(shape) == 3 and rows == 1):

@@ -34,31 +34,38 @@ def post_process(call: Call) -> list[Node]:
     if not all(scale > 0 for scale in scales):
         raise call.refused(f"scales of {scales}", "give numbers above 0")
     # The first column, the number of columns and the shape of each output: boxes, classes, scores, number.
-    begin, count, shape = ((0, 4, (1, most, 4)), (4, 1, (1, most)), (5, 1, (1, most)), (6, 1, (1,)))[call.output]
-    nodes: list[Node] = []
-    detections = call.earlier
-    if not detections:
-        attrs = {
-            "scales": scales,
-            "classes": int(options["num_classes"]),
-            "most": most,
-            "overlap": float(options["nms_iou_threshold"]),
-            "least_score": float(options["nms_score_threshold"]),
-            "each_class": by_class,
-            "most_of_class": int(options.get("detections_per_class", 100)),
-        }
-        nodes = [shaped(call.name, source(call, 0, "boxes"), boxes)]
-        nodes.append(shaped(f"{call.name}-scores", source(call, 1, "scores"), scores))
-        read = tuple(node.name for node in nodes)
-        anchors = call.weights(2, "anchors", 2)
-        nodes.append(Node(f"{call.name}-detections", "detections", read, attrs, {"anchors": anchors}))
-        detections = nodes[-1].name
-    cut = {"begin": (0, begin), "size": (most, count)}
-    nodes.append(Node(f"{call.name}-columns" if nodes else call.name, "tensor_slice", (detections,), cut))
+    columns = ((0, 4, (1, most, 4)), (4, 1, (1, most)), (5, 1, (1, most)), (6, 1, (1,)))
+    first_column, count, shape = columns[call.output]
+    nodes = [] if call.earlier else _detections(call, options, boxes, scores, scales)
+    detections = call.earlier or nodes[-1].name
+    name = f"{call.name}-columns" if nodes else call.name
+    nodes.append(Node(name, "tensor_slice", (detections,), {"begin": (0, first_column), "size": (most, count)}))
     if call.output == 3:
         total = {"reduction": "sum", "axes": (0,), "keep": False}
-        return [*nodes, Node(f"{call.name}-count", "tensor_reduce", (nodes[-1].name,), total)]
-    return [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, shape[1:] if len(shape) == 2 else shape)]
+        return [*nodes, Node(f"{call.name}-count", "tensor_reduce", (name,), total)]
+    return [*nodes, shaped(f"{call.name}-shape", name, shape[1:] if len(shape) == 2 else shape)]
+
+
+def _detections(
+    call: Call, options: Mapping[str, Any], boxes: Shape, scores: Shape, scales: tuple[float, ...]
+) -> list[Node]:
+    """Return the nodes that compute the rows of all outputs."""
+    attrs = {
+        "scales": scales,
+        "classes": int(options["num_classes"]),
+        "most": int(options["max_detections"]),
+        "overlap": float(options["nms_iou_threshold"]),
+        "least_score": float(options["nms_score_threshold"]),
+        "each_class": bool(options.get("use_regular_nms", False)),
+        "most_of_class": int(options.get("detections_per_class", 100)),
+    }
+    inputs = [
+        shaped(call.name, source(call, 0, "boxes"), boxes),
+        shaped(f"{call.name}-scores", source(call, 1, "scores"), scores),
+    ]
+    anchors = call.weights(2, "anchors", 2)
+    names = tuple(node.name for node in inputs)
+    return [*inputs, Node(f"{call.name}-detections", "detections", names, attrs, {"anchors": anchors})]
 
 
 def _rows(call: Call, index: int) -> Shape:

@@ -222,8 +222,8 @@ def slices_of(shape: Sequence[int], operands: Sequence[Numbers], options: Option
     for axis, (begin, end, stride) in enumerate(zip(begins, ends, strides)):
         bit = 1 << axis
         if options["ShrinkAxisMask"] & bit:
-            at = begin if begin >= 0 else begin + shape[axis]
-            parts[axis] = range(shape[axis])[at : at + 1]
+            start = begin if begin >= 0 else begin + shape[axis]
+            parts[axis] = range(shape[axis])[start : start + 1]
             continue
         if options.get("Offset"):
             end += begin  # noqa: PLW2901
@@ -253,7 +253,7 @@ def results_of(
     """
     with np.errstate(all="ignore"):
         result = table[operator.kind](folder, inputs, operator.options, shapes)
-    return [np.asarray(each) for each in (result if isinstance(result, list) else [result])]
+    return [np.asarray(value) for value in (result if isinstance(result, list) else [result])]
 
 
 def computed(

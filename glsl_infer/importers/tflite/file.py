@@ -93,7 +93,7 @@ class _Reader:
 
     def __init__(self, tflite: Any, data: bytes, source: str) -> None:
         self._tflite, self._data, self._source = tflite, data, source
-        self._left = _MOST_IN_LIST
+        self._remaining_entries = _MOST_IN_LIST
         self._kinds = _names(tflite.BuiltinOperator)
         self._types = _names(tflite.TensorType)
         self._options = _names(tflite.BuiltinOptions)
@@ -104,27 +104,20 @@ class _Reader:
             raise ValueError("it has no subgraph")
         graph = model.Subgraphs(0)
         buffers = [self._buffer(buffer) for buffer in self._all(model.Buffers, model.BuffersLength())]
-        tensors = tuple(self._tensor(each, buffers) for each in self._all(graph.Tensors, graph.TensorsLength()))
+        tensors = tuple(self._tensor(tensor, buffers) for tensor in self._all(graph.Tensors, graph.TensorsLength()))
         codes = [self._code(code) for code in self._all(model.OperatorCodes, model.OperatorCodesLength())]
         if graph.OperatorsLength() > MOST_OPERATORS:
             raise ModelError(f"{self._source}: has more than {MOST_OPERATORS:,} operators")
-        operators = tuple(
-            self._operator(each, codes, len(tensors)) for each in self._all(graph.Operators, graph.OperatorsLength())
-        )
+        records = self._all(graph.Operators, graph.OperatorsLength())
+        operators = tuple(self._operator(record, codes, len(tensors)) for record in records)
         self._require_no_calls(operators, tensors)
         inputs = self._indices(graph.InputsAsNumpy(), len(tensors), "the inputs")
         outputs = self._indices(graph.OutputsAsNumpy(), len(tensors), "the outputs")
         if not inputs or not outputs or min((*inputs, *outputs)) < 0:
             raise ValueError("it has no inputs or no outputs")
-        known_inputs, known_outputs, others = self._signatures(model)
-        return Model(
-            name,
-            tensors,
-            operators,
-            _named(inputs, tensors, known_inputs),
-            _named(outputs, tensors, known_outputs),
-            others,
-        )
+        input_names, output_names, others = self._signatures(model)
+        named_inputs, named_outputs = _named(inputs, tensors, input_names), _named(outputs, tensors, output_names)
+        return Model(name, tensors, operators, named_inputs, named_outputs, others)
 
     def _require_no_calls(self, operators: tuple[Operator, ...], tensors: tuple[Tensor, ...]) -> None:
         """Refuse operators that run other subgraphs. The message names the first ones."""
@@ -143,18 +136,18 @@ class _Reader:
 
     def _count(self, count: int, most: int = _MOST_IN_LIST) -> None:
         """Refuse implausibly long lists: in a damaged file, all their entries can refer to the same bytes."""
-        self._left -= count
-        if count > most or self._left < 0:
+        self._remaining_entries -= count
+        if count > most or self._remaining_entries < 0:
             raise ValueError("its lists are longer than any network's")
 
-    def _list(self, numbers: Any) -> NDArray[np.int64]:
-        if not isinstance(numbers, np.ndarray):  # the accessor returns 0 if the file does not have the list
+    def _list(self, values: Any) -> NDArray[np.int64]:
+        if not isinstance(values, np.ndarray):  # the accessor returns 0 if the file does not have the list
             return np.zeros(0, np.int64)
-        self._count(len(numbers))
-        return numbers.astype(np.int64)
+        self._count(len(values))
+        return values.astype(np.int64)
 
-    def _indices(self, numbers: Any, count: int, what: str) -> tuple[int, ...]:
-        indices = tuple(self._list(numbers).tolist())
+    def _indices(self, values: Any, count: int, what: str) -> tuple[int, ...]:
+        indices = tuple(self._list(values).tolist())
         if any(not -1 <= index < count for index in indices):
             raise ValueError(f"{what} name a tensor that is not there")
         return indices
@@ -193,7 +186,8 @@ class _Reader:
         if table is None or not table.ScaleLength():
             return None
         self._count(table.ScaleLength() + table.ZeroPointLength())
-        scales, zeros = (np.asarray(part, np.float64) for part in (table.ScaleAsNumpy(), table.ZeroPointAsNumpy()))
+        scales = np.asarray(table.ScaleAsNumpy(), np.float64)
+        zeros = np.asarray(table.ZeroPointAsNumpy(), np.float64)
         zeros = zeros if zeros.ndim and zeros.size else np.zeros(1)
         if zeros.size not in (1, scales.size) or not np.isfinite(scales).all():
             raise ValueError("a tensor's scales and zero points do not fit together")
@@ -202,18 +196,15 @@ class _Reader:
     def _sparsity(self, table: Any) -> Sparsity | None:
         if table is None:
             return None
-        levels = tuple(self._level(each) for each in self._all(table.DimMetadata, table.DimMetadataLength()))
+        levels = tuple(self._level(level) for level in self._all(table.DimMetadata, table.DimMetadataLength()))
         order = tuple(self._list(table.TraversalOrderAsNumpy()).tolist())
         return Sparsity(order, tuple(self._list(table.BlockMapAsNumpy()).tolist()), levels)
 
     def _level(self, table: Any) -> Level:
         if table.Format() == self._tflite.DimensionType.DENSE:
             return Level(table.DenseSize())
-        parts = (
-            (table.ArraySegments(), table.ArraySegmentsType()),
-            (table.ArrayIndices(), table.ArrayIndicesType()),
-        )
-        segments, indices = (self._values(*part) for part in parts)
+        segments = self._values(table.ArraySegments(), table.ArraySegmentsType())
+        indices = self._values(table.ArrayIndices(), table.ArrayIndicesType())
         return Level(0, segments, indices)
 
     def _values(self, table: Any, kind: int) -> NDArray[np.int64]:
@@ -254,17 +245,15 @@ class _Reader:
         """Return the names of inputs and outputs in the signature, by tensor, and the names of other functions."""
         signatures = list(self._all(model.SignatureDefs, model.SignatureDefsLength()))
         main = next((signature for signature in signatures if signature.SubgraphIndex() == 0), None)
-        others = tuple(_text(each.SignatureKey()) for each in signatures if each.SubgraphIndex() != 0)
+        others = tuple(_text(other.SignatureKey()) for other in signatures if other.SubgraphIndex() != 0)
         if main is None:
             return {}, {}, others
-        inputs, outputs = (
-            {entry.TensorIndex(): _text(entry.Name()) for entry in self._all(get, count)}
-            for get, count in (
-                (main.Inputs, main.InputsLength()),
-                (main.Outputs, main.OutputsLength()),
-            )
-        )
-        return inputs, outputs, others
+        inputs = self._tensor_names(main.Inputs, main.InputsLength())
+        return inputs, self._tensor_names(main.Outputs, main.OutputsLength()), others
+
+    def _tensor_names(self, get: Callable[[int], Any], count: int) -> dict[int, str]:
+        """Return the names in a list of a signature, by tensor."""
+        return {named.TensorIndex(): _text(named.Name()) for named in self._all(get, count)}
 
 
 def clean(name: str) -> str:
@@ -279,10 +268,10 @@ def _named(indices: tuple[int, ...], tensors: tuple[Tensor, ...], names: dict[in
     used: set[str] = set()
     for index in indices:
         name = plain_name = names.get(index) or clean(tensors[index].name)
-        number = 0
+        suffix = 0
         while name in used:
-            number += 1
-            name = f"{plain_name}~{number}"
+            suffix += 1
+            name = f"{plain_name}~{suffix}"
         used.add(name)
         named.append((name, index))
     return tuple(named)

@@ -31,13 +31,13 @@ def identity(call: Call) -> list[Node]:
 
 def pad(call: Call) -> list[Node]:
     """Convert a PAD, PADV2 or MIRROR_PAD, which keeps the batch."""
-    shape, around = call.shapes[0], call.constant(1, "its widths").astype(np.int64).reshape(-1, 2)
-    outer, inner = np.split(around, [max(len(around) - len(shape), 0)])
+    shape, file_widths = call.shapes[0], call.constant(1, "its widths").astype(np.int64).reshape(-1, 2)
+    outer, inner = np.split(file_widths, [max(len(file_widths) - len(shape), 0)])
     widths = [(0, 0)] * (len(shape) - len(inner)) + [(int(before), int(after)) for before, after in inner]
-    if outer.any() or (around < 0).any():
-        raise call.refused(f"by {around.tolist()}", "rows, columns and channels can be padded, not the batch")
+    if outer.any() or (file_widths < 0).any():
+        raise call.refused(f"by {file_widths.tolist()}", "rows, columns and channels can be padded, not the batch")
     if math.prod(size + sum(pair) for size, pair in zip(shape, widths)) > MOST_NUMBERS:
-        raise call.refused(f"by {around.tolist()}", f"make at most {MOST_NUMBERS} numbers")
+        raise call.refused(f"by {file_widths.tolist()}", f"make at most {MOST_NUMBERS} numbers")
     mode = _MODES[int(call.option("Mode"))] if call.kind == "MIRROR_PAD" else "constant"
     value = float(call.constant(2, "a value").reshape(-1)[0]) if len(call.constants) > 2 else 0.0
     if not np.isfinite(value):
@@ -57,12 +57,12 @@ def transpose(call: Call) -> list[Node]:
     """Convert a TRANSPOSE that keeps the batch first."""
     file_shape, order = call.file_shape, call.integers(1, "an order of axes")
     rank = len(call.shapes[0])
-    gone = len(file_shape) - rank
+    removed_axes = len(file_shape) - rank
     if sorted(axis % len(file_shape) for axis in order) != list(range(len(file_shape))) or (
-        gone > 0 and order[0] % len(file_shape)
+        removed_axes > 0 and order[0] % len(file_shape)
     ):
         raise call.refused(f"axes in the order {tuple(order)} of {file_shape}", "the batch stays as it is")
-    axes = [axis % len(file_shape) - gone for axis in order[max(gone, 0) :]]
+    axes = [axis % len(file_shape) - removed_axes for axis in order[max(removed_axes, 0) :]]
     first = range(rank - len(axes))
     return emit.transposed(call.name, call.inputs[0], call.shapes[0], [*first, *(axis % rank for axis in axes)])
 

@@ -17,35 +17,36 @@ from glsl_infer.importers.tflite.evaluate import MOVES, computed
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 
 
-def dilated(model: Model, constants: Constants, makers: Mapping[int, Operator], last: Operator) -> Operator | None:
+def dilated(model: Model, constants: Constants, producers: Mapping[int, Operator], last: Operator) -> Operator | None:
     """Return the dilated convolution for a convolution between space to batch and batch to space, or None.
 
     Args:
         model: the file.
         constants: its constants.
-        makers: the operator of every tensor.
+        producers: the operator of every tensor.
         last: an operator of the file.
     """
 
-    def before(operator: Operator, *kinds: str) -> Operator | None:
-        maker = makers.get(operator.inputs[0]) if operator.inputs else None
-        return maker if maker is not None and maker.kind in kinds and not maker.custom else None
+    def operator_before(operator: Operator, *kinds: str) -> Operator | None:
+        producer = producers.get(operator.inputs[0]) if operator.inputs else None
+        return producer if producer is not None and producer.kind in kinds and not producer.custom else None
 
-    def numbers(operator: Operator, place: int) -> list[int]:
-        index = operator.inputs[place] if place < len(operator.inputs) else -1
-        stored = constants.get(index) if index >= 0 and model.tensors[index].data is not None else None
-        return [] if stored is None else [int(number) for number in stored.reshape(-1)]
+    def integers(operator: Operator, position: int) -> list[int]:
+        """Return a constant input of an operator; [] if it is not stored in the file."""
+        tensor = operator.inputs[position] if position < len(operator.inputs) else -1
+        stored = constants.get(tensor) if tensor >= 0 and model.tensors[tensor].data is not None else None
+        return [] if stored is None else [int(integer) for integer in stored.reshape(-1)]
 
     if last.kind != "BATCH_TO_SPACE_ND" or last.custom:
         return None
-    convolution = before(last, "CONV_2D", "DEPTHWISE_CONV_2D")
-    first = before(convolution, "SPACE_TO_BATCH_ND") if convolution is not None else None
+    convolution = operator_before(last, "CONV_2D", "DEPTHWISE_CONV_2D")
+    first = operator_before(convolution, "SPACE_TO_BATCH_ND") if convolution is not None else None
     if convolution is None or first is None or len(convolution.inputs) < 2:
         return None
-    block, padding, crops = numbers(first, 1), numbers(first, 2), numbers(last, 2)
+    block, padding, crops = integers(first, 1), integers(first, 2), integers(last, 2)
     options = convolution.options
-    plain = options.get("StrideH") == options.get("StrideW") == 1
-    if not plain or len(block) != 2 or numbers(last, 1) != block or not len(padding) == len(crops) == 4:
+    has_strides = not options.get("StrideH") == options.get("StrideW") == 1
+    if has_strides or len(block) != 2 or integers(last, 1) != block or not len(padding) == len(crops) == 4:
         return None
     window = model.tensors[convolution.inputs[1]].shape[1:3]
     inner = (0, 0, 0, 0)
@@ -77,18 +78,22 @@ class BatchMoves:
     Args:
         tensors: with known shapes.
         constants: of the file.
-        makers: the operator of every tensor.
-        places: index of an operator in the file, by the tensors that it computes.
+        producers: the operator of every tensor.
+        positions: index of an operator in the file, by the tensors that it computes.
     """
 
     def __init__(
-        self, tensors: Sequence[Tensor], constants: Constants, makers: Mapping[int, Operator], places: Mapping[int, int]
+        self,
+        tensors: Sequence[Tensor],
+        constants: Constants,
+        producers: Mapping[int, Operator],
+        positions: Mapping[int, int],
     ) -> None:
-        self._tensors, self._constants, self._makers, self._places = tensors, constants, makers, places
+        self._tensors, self._constants, self._producers, self._positions = tensors, constants, producers, positions
 
     def fused(self, last: Operator) -> Operator | None:
         """Return the operator that replaces the longest matching subgraph that ends in ``last``, or None."""
-        if last.custom or not last.inputs or not last.outputs or last.outputs[0] not in self._makers:
+        if last.custom or not last.inputs or not last.outputs or last.outputs[0] not in self._producers:
             return None
         return self._batch_back(last) if last.kind in MOVES else None
 
@@ -98,13 +103,13 @@ class BatchMoves:
         chosen: dict[int, Operator] = {}
         open_tensors = set(last.outputs)
         while len(chosen) < _LONGEST:
-            top = max(open_tensors, key=lambda index: self._places.get(index, -1))
-            maker = last if top in last.outputs else self._makers.get(top)
-            if maker is None or maker.kind not in MOVES or maker.custom or self._places[top] in chosen:
+            top = max(open_tensors, key=lambda index: self._positions.get(index, -1))
+            producer = last if top in last.outputs else self._producers.get(top)
+            if producer is None or producer.kind not in MOVES or producer.custom or self._positions[top] in chosen:
                 break
-            chosen[self._places[top]] = maker
-            open_tensors.difference_update(maker.outputs)
-            open_tensors.update(index for index in maker.inputs if index >= 0 and index not in self._constants)
+            chosen[self._positions[top]] = producer
+            open_tensors.difference_update(producer.outputs)
+            open_tensors.update(index for index in producer.inputs if index >= 0 and index not in self._constants)
             if not open_tensors:
                 break
             if len(open_tensors) == 1:
@@ -124,7 +129,7 @@ class BatchMoves:
                 or all(self._keeps_batch(operator) for operator in operators)
             ):
                 continue
-            constants = self._read(operators)
+            constants = self._constants_of(operators)
             index = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
             inputs = {root: index, **constants}
             try:
@@ -132,9 +137,9 @@ class BatchMoves:
             except MISFITS:
                 continue
             sources = [np.asarray(values[index]) for index in last.outputs]
-            if [each.shape for each in sources] == output_shapes:
-                places = [each[0].astype(np.int64) for each in sources]
-                return Operator(PLACES, False, (root,), last.outputs, {"Places": places})
+            if [source.shape for source in sources] == output_shapes:
+                indices = [source[0].astype(np.int64) for source in sources]
+                return Operator(PLACES, False, (root,), last.outputs, {"Places": indices})
         return None
 
     def _keeps_batch(self, operator: Operator) -> bool:
@@ -144,7 +149,7 @@ class BatchMoves:
     def _shape(self, index: int) -> tuple[int, ...]:
         return self._tensors[index].shape
 
-    def _read(self, operators: Sequence[Operator]) -> dict[int, NDArray[np.generic]]:
+    def _constants_of(self, operators: Sequence[Operator]) -> dict[int, NDArray[np.generic]]:
         computed_tensors = {index for operator in operators for index in operator.outputs}
-        read = {index for operator in operators for index in operator.inputs if index >= 0} - computed_tensors
-        return {index: self._constants[index] for index in read if index in self._constants}
+        inputs = {index for operator in operators for index in operator.inputs if index >= 0} - computed_tensors
+        return {index: self._constants[index] for index in inputs if index in self._constants}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.cpu.custom import CUSTOM as CUSTOM_OPERATOR
 from glsl_infer.graph import Node
 from glsl_infer.importers.core import emit
-from glsl_infer.importers.core.moves import placed
+from glsl_infer.importers.core.moves import gathered
 from glsl_infer.importers.tflite import arithmetic
 from glsl_infer.importers.tflite.batches import BATCHES
 from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
@@ -128,7 +128,7 @@ TENSORS: Mapping[str, Converter] = {
     **SEQUENCES,
     **dict.fromkeys(("ARG_MAX", "ARG_MIN"), _argmax),
     "BATCH_MATMUL": matmul,
-    PLACES: lambda call: placed(call.name, call.inputs[0], call.shapes[0], call.option("Places")[call.output]),
+    PLACES: lambda call: gathered(call.name, call.inputs[0], call.shapes[0], call.option("Places")[call.output]),
     "CONCATENATION": lambda call: concat(call, call.axis(call.option("Axis"))),
     "GATHER": gather,
     "PACK": _packed,

@@ -47,24 +47,24 @@ class Walk:
 
     def __init__(self, model: Model, sizes: Sizes | None = None) -> None:
         self._model, self._constants = model, Constants(model)
-        self._makers: dict[int, Operator] = {}
+        self._producers: dict[int, Operator] = {}
         inputs = {index for _, index in model.inputs}
-        places: dict[int, int] = {}
-        for place, operator in enumerate(model.operators):
+        positions: dict[int, int] = {}
+        for position, operator in enumerate(model.operators):
             self._require_operands(operator, inputs)
             for index in operator.outputs:
-                if index in self._makers or index in inputs or index < 0:
+                if index in self._producers or index in inputs or index < 0:
                     raise ModelError(f"tensor '{model.tensors[index].name:.96}' is made twice; the file is damaged")
-                self._makers[index] = operator
-                places[index] = place
+                self._producers[index] = operator
+                positions[index] = position
         model, self._constants = resolved(model, sizes)
         self._model = model
-        moves = BatchMoves(model.tensors, self._constants, self._makers, places)
+        moves = BatchMoves(model.tensors, self._constants, self._producers, positions)
         self._operators = tuple(
-            dilated(model, self._constants, self._makers, operator) or moves.fused(operator) or operator
+            dilated(model, self._constants, self._producers, operator) or moves.fused(operator) or operator
             for operator in model.operators
         )
-        self._makers.update({index: operator for operator in self._operators for index in operator.outputs})
+        self._producers.update({index: operator for operator in self._operators for index in operator.outputs})
         self.builder = GraphBuilder()
         self.tensors: dict[str, int] = {}
         self._names: dict[int, str] = {}
@@ -73,9 +73,9 @@ class Walk:
 
     def _require_operands(self, operator: Operator, inputs: set[int]) -> None:
         """Refuse an operator with an input that earlier operators do not compute, such as one of its own outputs."""
-        for read in operator.inputs:
-            if read >= 0 and read not in self._makers and read not in inputs and read not in self._constants:
-                name = self._model.tensors[read].name
+        for index in operator.inputs:
+            if index >= 0 and index not in self._producers and index not in inputs and index not in self._constants:
+                name = self._model.tensors[index].name
                 raise ModelError(
                     f"operator {operator.kind:.60} reads tensor '{name:.96}', which no earlier operator makes; the "
                     "file is damaged"
@@ -89,8 +89,8 @@ class Walk:
             if index in self._needed:
                 continue
             self._needed.add(index)
-            if index in self._makers:
-                pending += [read for read in self._makers[index].inputs if read >= 0]
+            if index in self._producers:
+                pending += [source for source in self._producers[index].inputs if source >= 0]
 
     def import_outputs(self) -> None:
         """Import the inputs and every operator needed for the outputs."""
@@ -98,12 +98,12 @@ class Walk:
             if index not in self._names:
                 self._input(name, index)
         for operator in self._operators:
-            needed_outputs = [number for number, index in enumerate(operator.outputs) if index in self._needed]
-            if not needed_outputs or all(operator.outputs[number] in self._constants for number in needed_outputs):
+            needed = [output for output, tensor in enumerate(operator.outputs) if tensor in self._needed]
+            if not needed or all(operator.outputs[output] in self._constants for output in needed):
                 continue
-            for number in needed_outputs:
-                if operator.outputs[number] not in self._names:
-                    self._import(operator, number)
+            for output in needed:
+                if operator.outputs[output] not in self._names:
+                    self._import(operator, output)
 
     def node_of(self, index: int) -> str:
         """Return the name of the node that computes a tensor.
@@ -116,32 +116,37 @@ class Walk:
         return self._names[index]
 
     def _input(self, name: str, index: int) -> None:
+        """Add the nodes of an input.
+
+        Raises:
+            ModelError: its type is not supported, or it is a batch of images.
+        """
         tensor = self._model.tensors[index]
         shape = shape_of(tensor)
         if tensor.type not in (*_FLOATS, *STORED):
             raise ModelError.layer(name, f"an input of type {tensor.type}", "inputs of float, int8 or uint8 are read")
-        several = len(tensor.shape) > 1 and tensor.shape[0] != 1
-        if several and len(tensor.shape) == 4 and tensor.shape[3] in PICTURE_CHANNELS:
+        has_batch = len(tensor.shape) > 1 and tensor.shape[0] != 1
+        if has_batch and len(tensor.shape) == 4 and tensor.shape[3] in PICTURE_CHANNELS:
             single = "x".join(map(str, (1, *shape[1:])))
             advice = f"one image at a time can be computed; give --input-shape {name}={single}"
             raise ModelError.layer(name, f"an input of shape {tensor.shape}", advice)
-        free = self.builder.free_name(name)
-        nodes = [Node(free, "input_fixed", (), {"shape": shape})]
+        node_name = self.builder.free_name(name)
+        nodes = [Node(node_name, "input_fixed", (), {"shape": shape})]
         if len(shape) not in (1, 3):
-            flat = Node(free, "input_fixed", (), {"shape": (math.prod(shape),)})
-            nodes = [flat, Node(f"{free}-shape", "tensor_reshape", (free,), {"shape": shape})]
-        elif several and len(shape) == 3:  # for example the state of a recurrent layer
-            nodes = [Node(free, "input", (), numbers_map(shape))]
+            flat = Node(node_name, "input_fixed", (), {"shape": (math.prod(shape),)})
+            nodes = [flat, Node(f"{node_name}-shape", "tensor_reshape", (node_name,), {"shape": shape})]
+        elif has_batch and len(shape) == 3:  # for example the state of a recurrent layer
+            nodes = [Node(node_name, "input", (), numbers_map(shape))]
         elif self._is_grey(index):
-            rows = Node(f"{free}-rows", "reshape", (free,), {"shape": shape})
-            nodes, shape = [Node(free, "input", (), input_attrs((*shape[1:], 1))), rows], (*shape[1:], 1)
+            rows = Node(f"{node_name}-rows", "reshape", (node_name,), {"shape": shape})
+            nodes, shape = [Node(node_name, "input", (), input_attrs((*shape[1:], 1))), rows], (*shape[1:], 1)
         elif in_rows(shape) != shape:
-            rows = Node(f"{free}-line", "reshape", (free,), {"shape": shape})
-            nodes = [Node(free, "input", (), numbers_map(in_rows(shape))), rows]
+            row = Node(f"{node_name}-line", "reshape", (node_name,), {"shape": shape})
+            nodes = [Node(node_name, "input", (), numbers_map(in_rows(shape))), row]
         elif len(shape) == 3:
-            nodes = [Node(free, "input", (), input_attrs(shape))]
+            nodes = [Node(node_name, "input", (), input_attrs(shape))]
         self._names[index] = self.builder.add(nodes)
-        self.builder.rows[free] = LayerStatus(free, "input", shape, SHADER, (nodes[0].op,))
+        self.builder.rows[node_name] = LayerStatus(node_name, "input", shape, SHADER, (nodes[0].op,))
 
     def _is_grey(self, index: int) -> bool:
         """Return whether a tensor (1, height, width) is an image: all its readers add a channel axis or flatten it."""
@@ -151,15 +156,16 @@ class Walk:
         reshaped = {tensors[op.outputs[0]].shape for op in readers if op.kind in ("RESHAPE", "EXPAND_DIMS")}
         if len(shape) != 3 or not readers:
             return False
-        passed = [op for op in readers if op.kind in ("DEQUANTIZE", "QUANTIZE")]
+        quantizing = [op for op in readers if op.kind in ("DEQUANTIZE", "QUANTIZE")]
         grey_shapes = {(*shape, 1), (1, math.prod(shape)), (math.prod(shape),)}
-        others = [op for op in readers if op.kind not in ("RESHAPE", "EXPAND_DIMS") and op not in passed]
-        return not others and reshaped <= grey_shapes and all(self._is_grey(op.outputs[0]) for op in passed)
+        others = [op for op in readers if op.kind not in ("RESHAPE", "EXPAND_DIMS") and op not in quantizing]
+        return not others and reshaped <= grey_shapes and all(self._is_grey(op.outputs[0]) for op in quantizing)
 
-    def _import(self, operator: Operator, number: int) -> None:
-        index = operator.outputs[number]
+    def _import(self, operator: Operator, output: int) -> None:
+        """Convert an operator to nodes for the output with an index, and record where it runs, or the refusal."""
+        index = operator.outputs[output]
         tensor, builder = self._model.tensors[index], self.builder
-        inputs = tuple(self._names[read] for read in operator.inputs if read in self._names)
+        inputs = tuple(self._names[source] for source in operator.inputs if source in self._names)
         name = builder.free_name(clean(tensor.name))
         row = LayerStatus(name, operator.kind, _sizes(tensor), UNKNOWN)
         if builder.unknown & set(inputs):
@@ -169,7 +175,7 @@ class Walk:
             return
         before = len(builder.nodes)
         try:
-            last = self._converted(operator, number, name, inputs)
+            last = self._converted(operator, output, name, inputs)
         except ModelError as refusal:
             del builder.nodes[before:]
             builder.rows[name] = row.refused(refusal)
@@ -185,17 +191,28 @@ class Walk:
                 break
             self.tensors[node.inputs[0]] = index
 
-    def _converted(self, operator: Operator, number: int, name: str, inputs: tuple[str, ...]) -> str:
-        tensor = self._model.tensors[operator.outputs[number]]
+    def _converted(self, operator: Operator, output: int, name: str, inputs: tuple[str, ...]) -> str:
+        """Add the nodes of an operator for one output; return the node with the output's shape in the file.
+
+        Args:
+            operator: the operator.
+            output: index of the output.
+            name: of the first node.
+            inputs: names of its input nodes.
+
+        Raises:
+            ModelError: the operator is not supported, or the file is damaged.
+        """
+        tensor = self._model.tensors[operator.outputs[output]]
         call = Call(
             name,
             operator,
             inputs,
-            tuple(self.builder.shapes[read] for read in inputs),
-            tuple(self._constants.get(read) for read in operator.inputs),
-            tuple(self._model.tensors[read] if read >= 0 else None for read in operator.inputs),
+            tuple(self.builder.shapes[source] for source in inputs),
+            tuple(self._constants.get(index) for index in operator.inputs),
+            tuple(self._model.tensors[index] if index >= 0 else None for index in operator.inputs),
             tensor,
-            number,
+            output,
             self._shared.get(operator.outputs[0], ""),
         )
         if not inputs:
@@ -210,11 +227,11 @@ class Walk:
         if shared:
             self._shared[operator.outputs[0]] = shared[0]
         shape = self.builder.shapes[last]
-        says_nothing = tensor.free or (operator.custom and not math.prod(tensor.shape or (0,)))
-        declared = shape if says_nothing else shape_of(tensor)
+        is_undeclared = tensor.free or (operator.custom and not math.prod(tensor.shape or (0,)))
+        declared = shape if is_undeclared else shape_of(tensor)
         if shape != declared and math.prod(shape) == math.prod(declared):  # such as a vector instead of a 1x1 map
-            again = Node(self.builder.free_name(f"{name}-as"), "reshape", (last,), {"shape": declared})
-            last = self.builder.add([again])
+            reshape = Node(self.builder.free_name(f"{name}-as"), "reshape", (last,), {"shape": declared})
+            last = self.builder.add([reshape])
         elif shape != declared:
             raise call.refused(f"makes {shape} where the file says {declared}", "the file is damaged; convert it anew")
         span = span_of(tensor)

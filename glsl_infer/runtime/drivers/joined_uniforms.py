@@ -12,13 +12,12 @@ from __future__ import annotations
 import struct
 from collections import ChainMap, Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.program import Pass, ShaderProgram, Slice, UniformValue
-from glsl_infer.support.records import dataclass
+from glsl_infer.support.records import dataclass, replace
 
 UNIFORM = "joined_uniforms"
 """Name of the array in rewritten shaders."""
@@ -62,8 +61,7 @@ def joined(bundle: Bundle) -> Bundle:
         return bundle
     values = _Values({name: bundle.members[name] for name in manifest.floats})
     passes = [
-        _with_array(entry, arrays[entry.program], values) if entry.program in arrays else entry
-        for entry in manifest.passes
+        _with_array(draw, arrays[draw.program], values) if draw.program in arrays else draw for draw in manifest.passes
     ]
     members[MEMBER] = b"".join(values.rows)
     changed = Manifest(
@@ -87,12 +85,12 @@ def _different(passes: Sequence[Pass]) -> dict[str, list[str]]:
     """Return the uniforms that differ between draws of a program, by program. The others are set once."""
     first: dict[str, Mapping[str, UniformValue]] = {}
     different: dict[str, list[str]] = {}
-    for entry in passes:
-        values = first.setdefault(entry.program, entry.uniforms)
-        if values is entry.uniforms:
+    for draw in passes:
+        values = first.setdefault(draw.program, draw.uniforms)
+        if values is draw.uniforms:
             continue
-        names = different.setdefault(entry.program, [])
-        names += [name for name, value in entry.uniforms.items() if name not in names and value != values[name]]
+        names = different.setdefault(draw.program, [])
+        names += [name for name, value in draw.uniforms.items() if name not in names and value != values[name]]
     return different
 
 
@@ -159,11 +157,11 @@ class _Values:
         self._floats, self._count = floats, 0
         self.rows: dict[bytes, Slice] = {}
 
-    def slice(self, entry: Pass, array: _Array) -> Slice:
+    def slice(self, draw: Pass, array: _Array) -> Slice:
         """Return the array of a draw."""
         values = bytearray(16 * array.vectors)
         for name, position in array.places.items():
-            data = self._bytes(entry.uniforms[name])
+            data = self._bytes(draw.uniforms[name])
             values[4 * position : 4 * position + len(data)] = data
         row = bytes(values)
         if row not in self.rows:
@@ -177,9 +175,7 @@ class _Values:
         return struct.pack(f"<{len(value)}f", *value)
 
 
-def _with_array(entry: Pass, array: _Array, values: _Values) -> Pass:
-    uniforms = {name: value for name, value in entry.uniforms.items() if name not in array.places}
-    uniforms[UNIFORM] = values.slice(entry, array)
-    return Pass(
-        entry.layer, entry.program, entry.target, entry.clear, entry.textures, entry.sources, entry.quads, uniforms
-    )
+def _with_array(draw: Pass, array: _Array, values: _Values) -> Pass:
+    uniforms = {name: value for name, value in draw.uniforms.items() if name not in array.places}
+    uniforms[UNIFORM] = values.slice(draw, array)
+    return Pass(draw.layer, draw.program, draw.target, draw.clear, draw.textures, draw.sources, draw.quads, uniforms)

@@ -13,13 +13,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import ShaderProgram, Slice
-from glsl_infer.support.records import dataclass
+from glsl_infer.support.records import dataclass, replace
 
 UNIFORM = "slice_constants"
 """Name of the array in rewritten shaders."""
@@ -43,11 +42,11 @@ Likeness = tuple[str, tuple[int, ...], str, tuple[str, ...], int, tuple[tuple[st
 
 
 @dataclass(frozen=True)
-class _Cut:
+class _Skeleton:
     """A program's source without its constants, and the constants as tuples of numbers."""
 
     program: ShaderProgram
-    skeleton: str
+    source: str
     constants: tuple[tuple[float, ...], ...]
 
     @property
@@ -55,7 +54,28 @@ class _Cut:
         program = self.program
         sizes = tuple(len(constant) for constant in self.constants)
         uniforms = tuple(sorted(program.uniforms.items()))
-        return self.skeleton, sizes, program.vertex, program.samplers, program.varyings, uniforms
+        return self.source, sizes, program.vertex, program.samplers, program.varyings, uniforms
+
+
+@dataclass(frozen=True)
+class _Packing:
+    """Positions of constants in an array, (vec4, first lane), and the size of the array in vec4."""
+
+    positions: Sequence[tuple[int, int]]
+    vectors: int
+
+    @property
+    def length(self) -> int:
+        return len(_LANES) * self.vectors
+
+    def values(self, constants: Sequence[tuple[float, ...]]) -> list[float]:
+        """Return the array that holds these constants."""
+        values = np.zeros(self.length)
+        for (vector, lane), constant in zip(self.positions, constants):
+            first = len(_LANES) * vector + lane
+            values[first : first + len(constant)] = constant
+        numbers: list[float] = values.tolist()
+        return numbers
 
 
 def merged(bundle: Bundle, most: int) -> Bundle:
@@ -66,56 +86,57 @@ def merged(bundle: Bundle, most: int) -> Bundle:
         most: length limit of an array in vec4. Programs with more constants are not merged.
     """
     manifest, members = bundle.manifest, dict(bundle.members)
-    alike: dict[Likeness, list[_Cut]] = {}
-    for program in manifest.programs:
-        cut = _cut(program, members[program.fragment].decode("utf-8"))
-        if cut is not None:
-            alike.setdefault(cut.likeness, []).append(cut)
-    texts = Counter(program.fragment for program in manifest.programs)
-    names: dict[str, str] = {}
+    merged_programs: dict[str, ShaderProgram] = {}
     slices: dict[str, Slice] = {}
-    changed: dict[str, ShaderProgram] = {}
-    numbers: list[float] = []
-    for cuts in alike.values():
-        first = cuts[0]
-        places, vectors = _packed([len(constant) for constant in first.constants])
-        if len(cuts) < 2 or vectors > most or texts[first.program.fragment] > 1:
+    array: list[float] = []
+    for skeletons in _alike(bundle):
+        first = skeletons[0]
+        packing = _packed([len(constant) for constant in first.constants])
+        if packing.vectors > most:
             continue
-        for cut in cuts:
-            slices[cut.program.name] = Slice(MEMBER, len(numbers), 4 * vectors)
-            names[cut.program.name] = first.program.name
-            values = np.zeros(4 * vectors)
-            for (vector, lane), constant in zip(places, cut.constants):
-                values[4 * vector + lane : 4 * vector + lane + len(constant)] = constant
-            numbers += values.tolist()
-        members[first.program.fragment] = _written(first, places, vectors).encode("utf-8")
-        uniforms = {**first.program.uniforms, UNIFORM: 4 * vectors}
-        changed[first.program.name] = replace(first.program, uniforms=uniforms)
+        members[first.program.fragment] = _written(first, packing).encode("utf-8")
+        program = replace(first.program, uniforms={**first.program.uniforms, UNIFORM: packing.length})
+        for skeleton in skeletons:
+            merged_programs[skeleton.program.name] = program
+            slices[skeleton.program.name] = Slice(MEMBER, len(array), packing.length)
+            array += packing.values(skeleton.constants)
     if not slices:
         return bundle
-    members[MEMBER] = np.array(numbers, "<f4").tobytes()
-    programs = tuple(
-        changed.get(program.name, program)
-        for program in manifest.programs
-        if names.get(program.name, program.name) == program.name
-    )
+    members[MEMBER] = np.array(array, "<f4").tobytes()
+    replaced = [(program.name, merged_programs.get(program.name, program)) for program in manifest.programs]
+    programs = tuple(program for name, program in replaced if program.name == name)
     passes = tuple(
-        replace(entry, program=names[entry.program], uniforms={**entry.uniforms, UNIFORM: slices[entry.program]})
-        if entry.program in slices
-        else entry
-        for entry in manifest.passes
+        replace(
+            draw,
+            program=merged_programs[draw.program].name,
+            uniforms={**draw.uniforms, UNIFORM: slices[draw.program]},
+        )
+        if draw.program in slices
+        else draw
+        for draw in manifest.passes
     )
     floats = (*manifest.floats, MEMBER)
-    changed_manifest = replace(manifest, programs=programs, floats=floats, passes=passes)
-    return replace(bundle, manifest=changed_manifest, members=members)
+    changed = replace(manifest, programs=programs, floats=floats, passes=passes)
+    return replace(bundle, manifest=changed, members=members)
 
 
-def _cut(program: ShaderProgram, text: str) -> _Cut | None:
+def _alike(bundle: Bundle) -> list[list[_Skeleton]]:
+    """Return the groups of programs that differ only in constants. No other program has the source of a first one."""
+    groups: dict[Likeness, list[_Skeleton]] = {}
+    for program in bundle.manifest.programs:
+        skeleton = _skeleton(program, bundle.members[program.fragment].decode("utf-8"))
+        if skeleton is not None:
+            groups.setdefault(skeleton.likeness, []).append(skeleton)
+    uses = Counter(program.fragment for program in bundle.manifest.programs)
+    return [group for group in groups.values() if len(group) > 1 and uses[group[0].program.fragment] == 1]
+
+
+def _skeleton(program: ShaderProgram, text: str) -> _Skeleton | None:
     """Return a program's source without constants; None if it has none, or already uses the name ``UNIFORM``."""
     constants = tuple(_numbers(match["value"]) for match in _LINE.finditer(text))
     if not constants or re.search(rf"\b{UNIFORM}\b", text):
         return None
-    return _Cut(program, _LINE.sub(r"\g<before>@\g<after>", text), constants)
+    return _Skeleton(program, _LINE.sub(r"\g<before>@\g<after>", text), constants)
 
 
 def _numbers(constant: str) -> tuple[float, ...]:
@@ -127,9 +148,9 @@ def _numbers(constant: str) -> tuple[float, ...]:
     return numbers * int(glsl_type[-1]) if len(numbers) == 1 else numbers
 
 
-def _packed(sizes: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
-    """Return the positions of constants (1 to 4 numbers each) in an array, (vec4, first lane), and its size in vec4."""
-    places, vectors = [], 0
+def _packed(sizes: Sequence[int]) -> _Packing:
+    """Return where constants of 1 to 4 numbers lie in an array; each fills the smallest free space of a vec4."""
+    positions, vectors = [], 0
     free: dict[int, list[int]] = {lanes: [] for lanes in range(1, len(_LANES))}  # vec4 by number of free lanes
     for size in sizes:
         lanes = next((lanes for lanes in range(size, len(_LANES)) if free[lanes]), len(_LANES))
@@ -137,17 +158,18 @@ def _packed(sizes: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
             vector, vectors = vectors, vectors + 1
         else:
             vector = free[lanes].pop()
-        places.append((vector, len(_LANES) - lanes))
+        positions.append((vector, len(_LANES) - lanes))
         if lanes > size:
             free[lanes - size].append(vector)
-    return places, vectors
+    return _Packing(positions, vectors)
 
 
-def _written(cut: _Cut, places: Sequence[tuple[int, int]], vectors: int) -> str:
+def _written(skeleton: _Skeleton, packing: _Packing) -> str:
     """Return the source that reads its constants from an array."""
-    lanes = iter(
-        f"{UNIFORM}[{vector}]" + (f".{_LANES[lane : lane + len(constant)]}" if len(constant) < len(_LANES) else "")
-        for (vector, lane), constant in zip(places, cut.constants)
-    )
-    body = re.sub("@", lambda _: next(lanes), cut.skeleton)
-    return f"uniform vec4 {UNIFORM}[{vectors}];\n{body}"
+    elements = []
+    for (vector, lane), constant in zip(packing.positions, skeleton.constants):
+        swizzle = f".{_LANES[lane : lane + len(constant)]}" if len(constant) < len(_LANES) else ""
+        elements.append(f"{UNIFORM}[{vector}]{swizzle}")
+    remaining = iter(elements)
+    body = re.sub("@", lambda _: next(remaining), skeleton.source)
+    return f"uniform vec4 {UNIFORM}[{packing.vectors}];\n{body}"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Union
 
 import numpy as np
-from PIL import Image
 
 from glsl_infer.bundle.manifest import Input
 from glsl_infer.errors import ImageError
@@ -28,6 +27,10 @@ from glsl_infer.runtime.transfers import Transfers
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
+
+TYPE_CHECKING = False  # checkers know the name, and the module typing loads slowly
+if TYPE_CHECKING:
+    from PIL import Image
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class PictureInput:
     """Picture input of a session. Every method but ``check`` needs the context, with the session's vertices.
 
     Args:
-        entry: the input.
+        model_input: the input.
         texture: the texture of the input.
         gl: the functions of the context.
         transfers: writes and reads textures.
@@ -83,22 +86,23 @@ class PictureInput:
 
     def __init__(
         self,
-        entry: Input,
+        model_input: Input,
         texture: Texture,
         gl: Api,
         transfers: Transfers,
         resampler: Callable[[int], Resampler],
         importer: Importer,
     ) -> None:
-        assert isinstance(entry.value, FeatureMap)
-        assert entry.fit is not None
-        self._entry, self._value, self._fit, self._texture = entry, entry.value, entry.fit, texture
+        assert isinstance(model_input.value, FeatureMap)
+        assert model_input.fit is not None
+        self._model_input, self._texture = model_input, texture
+        self._value, self._fit = model_input.value, model_input.fit
         self._gl, self._transfers, self._importer = gl, transfers, importer
-        self.resampler = resampler(entry.channels)
+        self.resampler = resampler(model_input.channels)
         self._limit = gl.integer(GL.GL_MAX_TEXTURE_SIZE)
         view = self._value.views[0]
-        self._place = Region(view.x, view.y, entry.width, entry.height)
-        self._bytes = np.full((entry.height, entry.width, 4), 255, np.uint8)
+        self._place = Region(view.x, view.y, model_input.width, model_input.height)
+        self._bytes = np.full((model_input.height, model_input.width, 4), 255, np.uint8)
         self._scaled: set[int] = set()  # input textures whose last picture may still be queued, drawn by shaders
 
     def check(self, picture: object) -> Picture:
@@ -120,17 +124,17 @@ class PictureInput:
                     f"{self._limit} x {self._limit}"
                 )
             return picture
-        entry = self._entry
+        model_input = self._model_input
         if isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and 0 not in picture.shape:
-            if picture.ndim == 2 and entry.channels == 1:
+            if picture.ndim == 2 and model_input.channels == 1:
                 return picture[..., None]
-            if picture.ndim == 3 and picture.shape[2] == entry.channels:
+            if picture.ndim == 3 and picture.shape[2] == model_input.channels:
                 return picture
         description = f"{picture.dtype} {picture.shape}" if isinstance(picture, np.ndarray) else type(picture).__name__
         raise ImageError(
-            f"input '{entry.name}' reads uint8 {entry.shape}, and scales uint8 (height, width, {entry.channels}), a "
-            f"glsl_infer.TexturePicture and a glsl_infer.DmaBuf to that; {description} was given; "
-            "glsl_infer.preprocess.load_for makes it of any image"
+            f"input '{model_input.name}' reads uint8 {model_input.shape}, and scales uint8 (height, width, "
+            f"{model_input.channels}), a glsl_infer.TexturePicture and a glsl_infer.DmaBuf to that; "
+            f"{description} was given; glsl_infer.preprocess.load_for makes it of any image"
         )
 
     def put(self, picture: Picture, handles: Handles) -> None:
@@ -142,7 +146,7 @@ class PictureInput:
             ImageError: the texture does not exist, or the driver cannot import the dma-buf.
             ShaderError: the driver refuses the shaders that scale.
         """
-        entry, name = self._entry, handles.textures[self._texture.name]
+        model_input, name = self._model_input, handles.textures[self._texture.name]
         self._importer.free(name)
         turned = picture if isinstance(picture, TurnedPicture) else None
         full_image = picture.picture if isinstance(picture, TurnedPicture) else picture
@@ -161,7 +165,7 @@ class PictureInput:
                 return
             self._scale(on_gpu, self._fitted(full_image.width, full_image.height), handles)
             return
-        if full_image.shape != entry.shape:
+        if full_image.shape != model_input.shape:
             places = self._fitted(full_image.shape[1], full_image.shape[0])
             source = places.source
             if max(source.width, source.height) <= self._limit:
@@ -169,7 +173,7 @@ class PictureInput:
                 self._scale(self.resampler.upload(region, places), places, handles)
                 return
             # It is too large for a texture.
-            full_image = scaling.fit(_image(full_image), self._fit, entry.height, entry.width)
+            full_image = scaling.fit(_image(full_image), self._fit, model_input.height, model_input.width)
         put_picture(full_image, self._bytes)
         if name in self._scaled:  # and not yet read by a frame: Mesa 22.3's vc4 would draw it over this picture
             self._gl.Finish()
@@ -187,10 +191,10 @@ class PictureInput:
         region = self._place
         texels = self._transfers.read_texture(self._texture.name, handles)
         rows, columns = slice(region.top, region.top + region.height), slice(region.left, region.left + region.width)
-        return texels[rows, columns, : self._entry.channels]
+        return texels[rows, columns, : self._model_input.channels]
 
     def _fitted(self, width: int, height: int) -> Fitted:
-        return fitted(self._fit, width, height, self._entry.width, self._entry.height)
+        return fitted(self._fit, width, height, self._model_input.width, self._model_input.height)
 
     def _scale(self, picture: resampling.Picture, places: Fitted, handles: Handles) -> None:
         self._scaled.add(handles.textures[self._texture.name])
@@ -204,6 +208,8 @@ class PictureInput:
 
 def _image(pixels: NDArray[np.uint8]) -> Image.Image:
     """Return pixels (height, width, channels) as a Pillow image."""
+    from PIL import Image  # sessions start sooner without it
+
     return Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
 
 

@@ -15,7 +15,7 @@ import io
 import os
 import warnings
 from pathlib import Path
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
@@ -27,6 +27,9 @@ from glsl_infer.runtime.pictures.decoding import check_metadata, fit_into_memory
 from glsl_infer.runtime.pictures.scaling import area_average
 from glsl_infer.support.files import not_a_file
 from glsl_infer.support.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from PIL import ImageFile
 
 __all__ = ["ImageSource", "area_average", "load", "load_for", "open_image", "to_square"]
 
@@ -41,6 +44,9 @@ _FORMATS = (
 """Formats allowed in untrusted files. Icons can contain pictures of another size than declared. Many other formats are
 rarely used, and their decoders little tested.
 """
+
+_WITH_ALPHA = ("LA", "PA", "RGBA", "La", "RGBa")
+"""Pillow's modes with a channel for opacity."""
 
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -75,13 +81,14 @@ def load(
     )
 
 
-def load_for(source: ImageSource, entry: Input) -> NDArray[np.uint8]:
+def load_for(source: ImageSource, model_input: Input) -> NDArray[np.uint8]:
     """Return ``source`` as an input of a bundle reads it: uint8 (height, width, channels), with the input's fit.
 
     Raises:
         ImageError: the picture cannot be read; the message names the file.
     """
-    return load(source, (entry.height, entry.width), fit=entry.fit or CENTER_SQUARE, channels=entry.channels)
+    size, fit = (model_input.height, model_input.width), model_input.fit or CENTER_SQUARE
+    return load(source, size, fit=fit, channels=model_input.channels)
 
 
 def open_image(source: ImageSource) -> Image.Image:
@@ -113,6 +120,7 @@ def _read(
 
 
 def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -> Image.Image:
+    """Do as ``_read``, in colours. Every problem of an image is an ``ImageError`` that names it."""
     if isinstance(source, np.ndarray):
         return _to_srgb(_from_array(source), full_image=full_image, alpha=alpha)
     if not isinstance(source, (str, os.PathLike, Image.Image)):
@@ -129,14 +137,7 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
                 raise ImageError(f"is {problem}, not an image; give an image file")
             check_metadata(source)
             with Image.open(Path(source)) as image:
-                if image.format == "EPS":  # Pillow would start Ghostscript
-                    raise ImageError("PostScript is not supported; save it as PNG or JPEG")
-                if image.format not in _FORMATS:
-                    raise ImageError(f"{image.format} images are not read; save it as PNG or JPEG")
-                if image.mode in ("I", "F") and any(
-                    ";32" in mode for tile in image.tile for mode in _raw_modes(tile[3])
-                ):
-                    raise ImageError(_MORE_THAN_16)
+                _check_format(image)
                 fit_into_memory(image, full_image=full_image, least=least)
                 return _to_srgb(image, full_image=full_image, alpha=alpha)
     except FileNotFoundError:
@@ -163,6 +164,20 @@ def _opened(source: ImageSource, *, full_image: bool, alpha: bool, least: int) -
         raise ImageError(f"{label}: the image is damaged or cannot be read ({reason}); copy it again") from error
 
 
+def _check_format(image: ImageFile.ImageFile) -> None:
+    """Refuse an opened file in a format that is not read, before its pixels are decoded.
+
+    Raises:
+        ImageError: the format is unsupported, or has more than 16 bits in a channel.
+    """
+    if image.format == "EPS":  # Pillow would start Ghostscript
+        raise ImageError("PostScript is not supported; save it as PNG or JPEG")
+    if image.format not in _FORMATS:
+        raise ImageError(f"{image.format} images are not read; save it as PNG or JPEG")
+    if image.mode in ("I", "F") and any(";32" in mode for tile in image.tile for mode in _raw_modes(tile[3])):
+        raise ImageError(_MORE_THAN_16)
+
+
 def _raw_modes(arguments: object) -> list[str]:
     """Return the pixel formats among the arguments of Pillow's decoder for a tile, for example 'I;32S'."""
     return [mode for mode in (arguments if isinstance(arguments, tuple) else (arguments,)) if isinstance(mode, str)]
@@ -184,6 +199,14 @@ def _from_array(array: NDArray[np.uint8]) -> Image.Image:
 
 
 def _to_srgb(image: Image.Image, *, full_image: bool, alpha: bool = False) -> Image.Image:
+    """Return an upright RGB or RGBA copy in sRGB, with 8 bits.
+
+    Args:
+        image: an image in any mode of Pillow.
+        full_image: if false, pixels outside the centred square can be missing, and an image that needs no change is
+            not copied.
+        alpha: return RGBA instead of compositing over white.
+    """
     if 0 in image.size:
         raise ImageError(f"an image of {image.width} x {image.height} pixels has nothing to show")
     image.load()
@@ -195,15 +218,15 @@ def _to_srgb(image: Image.Image, *, full_image: bool, alpha: bool = False) -> Im
         image = image.transpose(turn)
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         image = _to_8_bit(image)
-    opacity = None
-    if image.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in image.info:
+    opacity: Image.Image | int = 255
+    if image.mode in _WITH_ALPHA or "transparency" in image.info:
         image = image.convert("RGBA")
         if alpha:
             opacity = image.getchannel("A")
-            image = image.convert("RGB")
         else:
             white = Image.new("RGBA", image.size, (255, 255, 255, 255))
-            image = Image.alpha_composite(white, image).convert("RGB")
+            image = Image.alpha_composite(white, image)
+        image = image.convert("RGB")
     elif image.mode in ("P", "1"):
         image = image.convert("RGB")
     if profile:
@@ -211,7 +234,7 @@ def _to_srgb(image: Image.Image, *, full_image: bool, alpha: bool = False) -> Im
     image = image if image.mode == "RGB" else image.convert("RGB")
     image.info = {}  # describes the original: its orientation would be applied again
     if alpha:
-        image.putalpha(255 if opacity is None else opacity)
+        image.putalpha(opacity)
     return image
 
 

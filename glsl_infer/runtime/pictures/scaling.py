@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from PIL import Image
 
 from glsl_infer.bundle.manifest import CENTER_CROP, CENTER_SQUARE, LETTERBOX
 from glsl_infer.support.ndarray import NDArray
 from glsl_infer.support.records import dataclass
+
+TYPE_CHECKING = False  # checkers know the name, and the module typing loads slowly
+if TYPE_CHECKING:
+    from PIL import Image
 
 Pixels = NDArray[np.uint8]
 
@@ -126,6 +129,8 @@ def _scaled(rows: Callable[[int, int], Pixels], source: Region, height: int, wid
     pixels = _average(rows, source.height, source.width, shrunk_height, shrunk_width)
     if (shrunk_height, shrunk_width) == (height, width):
         return pixels
+    from PIL import Image  # sessions start sooner without it
+
     image = Image.frombytes(_MODES[pixels.shape[2]], (shrunk_width, shrunk_height), pixels.tobytes())
     return np.asarray(image.resize((width, height), Image.Resampling.BILINEAR)).reshape(height, width, -1)
 

@@ -58,9 +58,9 @@ def check_size(bundle: Bundle, test: Test, quick: bool) -> None:
         RunError: it reads images of another size.
     """
     width, height = size_of(test, quick)
-    read = [(entry.width, entry.height) for entry in bundle.manifest.inputs]
+    read = [(model_input.width, model_input.height) for model_input in bundle.manifest.inputs]
     if read != [(width, height)]:
-        sizes = ", ".join(f"{entry.width}x{entry.height}" for entry in bundle.manifest.inputs)
+        sizes = ", ".join(f"{model_input.width}x{model_input.height}" for model_input in bundle.manifest.inputs)
         raise RunError(
             f"{bundle.path} reads {sizes}, and the test's images have {width}x{height}: another network; delete it, "
             f"or put {test.network}'s bundle in its place"

@@ -52,8 +52,8 @@ CHANGES: dict[str, Change] = {"srcnn": blurred, "vdsr": enlarged, "dped": dull}
 """Degradation that each network is trained to remove, by network."""
 
 
-def cut(photograph: Path, width: int, height: int) -> Image.Image:
-    """Return the centre of a photograph, resized to a width and height."""
+def centre_of(photograph: Path, width: int, height: int) -> Image.Image:
+    """Return the largest centred part of a photograph with this aspect ratio, resized to a width and height."""
     with Image.open(photograph) as image:
         return ImageOps.fit(image.convert("RGB"), (width, height), Image.Resampling.LANCZOS)
 
@@ -79,7 +79,7 @@ def write(test: Test, photograph: Path, size: tuple[int, int], path: Path) -> No
         size: width and height of the network's input.
         path: the PNG file.
     """
-    sharp = cut(photograph, *size)
+    sharp = centre_of(photograph, *size)
     picture = CHANGES[test.network](sharp) if test.network in CHANGES else sharp
     with replacing(path) as target:
         picture.save(target, format="PNG")

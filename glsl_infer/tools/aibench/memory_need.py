@@ -20,11 +20,11 @@ def needed(path: Path) -> int:
     """
     try:
         with path.open("rb") as file:
-            entries = {entry.name: entry for entry in zip_directory.read(file)}
+            entries = {member.name: member for member in zip_directory.read(file)}
             if entries[MANIFEST].size > MAX_MEMBER_BYTES[MANIFEST]:
                 return 0
             textures = parse(zip_directory.unpack(file, entries[MANIFEST]), MANIFEST)["textures"]
-        members = sum(entry.size for entry in entries.values())
+        members = sum(member.size for member in entries.values())
         drawn = [texture for texture in textures if texture.get("member") is None]
         return members + sum(4 * int(texture["width"]) * int(texture["height"]) for texture in drawn)
     except (BundleError, OSError, ValueError, LookupError, TypeError):

@@ -77,8 +77,8 @@ def _wrong(row: Sequence[str]) -> str:
     """Return the problem of a line; empty if it is valid."""
     if len(row) != len(COLUMNS):
         return f"{len(row)} cells, not {len(COLUMNS)}"
-    numbers = [cell for column, cell in zip(COLUMNS[1:], row[1:]) if cell != MISSING or column == "score"]
-    bad = [cell for cell in numbers if not _is_number(cell)]
+    cells = [cell for column, cell in zip(COLUMNS[1:], row[1:]) if cell != MISSING or column == "score"]
+    bad = [cell for cell in cells if not _is_number(cell)]
     return f"no number: {', '.join(repr(cell) for cell in bad)}" if bad else ""
 
 
@@ -105,8 +105,8 @@ def table(
         test = int(row["test"])
         value = row.get("megapixels" if test == LARGEST else "ms")
         mine[str(test)] = MISSING if value is None else f"{value:.4g}" if test == LARGEST else f"{value:.0f}"
-    at = sum(score is not None and float(row["score"]) > score for row in phone_rows)
-    listed = (*phone_rows[:at], mine, *phone_rows[at:])
+    rank = sum(score is not None and float(row["score"]) > score for row in phone_rows)
+    listed = (*phone_rows[:rank], mine, *phone_rows[rank:])
     cells = [TABLE_COLUMNS, *([row.get(column, MISSING) for column in TABLE_COLUMNS] for row in listed)]
     return aligned(cells)
 

@@ -31,21 +31,21 @@ def bars(result: dict[str, Any], path: Path) -> None:
     axes = figure.add_subplot()
     ratios = [1.0 if "failed" in row else max(ratio(row["test"], _number(row)), _SHORTEST_BAR) for row in rows]
     axes.barh(range(len(rows)), [ratio - 1.0 for ratio in ratios], left=1.0, color=BLUE, height=0.7)
-    for at, (row, row_ratio) in enumerate(zip(rows, ratios)):
+    for position, (row, row_ratio) in enumerate(zip(rows, ratios)):
         axes.annotate(
-            _text(row), (row_ratio, at), (3 if row_ratio >= 1.0 else -3, 0), textcoords="offset points", fontsize=8,
-            ha="left" if row_ratio >= 1.0 else "right", va="center",
+            _text(row), (row_ratio, position), (3 if row_ratio >= 1.0 else -3, 0), textcoords="offset points",
+            fontsize=8, ha="left" if row_ratio >= 1.0 else "right", va="center",
         )  # fmt: skip
     phone_ratios = [
         [ratio(row["test"], phones.results_of(phone)[row["test"]]) for phone in phones.published()] for row in rows
     ]
-    for at, each in enumerate(phone_ratios):
-        axes.plot(each, [at] * len(each), ".", color="black", alpha=0.35, markersize=4, linestyle="none")
+    for position, dots in enumerate(phone_ratios):
+        axes.plot(dots, [position] * len(dots), ".", color="black", alpha=0.35, markersize=4, linestyle="none")
     axes.set_yticks(range(len(rows)), [f"{row['test']} {row['task']}, {row['network']}" for row in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)  # the first test at the top
     axes.set_xscale("log")
-    everything = [*ratios, *(ratio for each in phone_ratios for ratio in each)]
-    low, high = min(0.5, *everything), max(2.0, *everything)
+    all_ratios = [*ratios, *(phone_ratio for dots in phone_ratios for phone_ratio in dots)]
+    low, high = min(0.5, *all_ratios), max(2.0, *all_ratios)
     margin = (high / low) ** _MARGIN
     axes.set_xlim(low / margin, high * margin)
     axes.xaxis.set_major_formatter("{x:g}")

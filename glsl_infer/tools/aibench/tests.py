@@ -79,8 +79,8 @@ def chosen(only: str | None, quick: bool) -> tuple[Test, ...]:
     tests = tuple(test for test in TESTS if test.quick is not None or not quick)
     if only is None:
         return tests
-    numbers = [word.strip() for word in only.split(",")]
+    names = [word.strip() for word in only.split(",")]
     by_number = {str(test.number): test for test in tests}
-    if wrong := [word for word in numbers if word not in by_number]:
+    if wrong := [word for word in names if word not in by_number]:
         raise ValueError(f"{', '.join(word or 'nothing' for word in wrong)}; choose of {', '.join(by_number)}")
-    return tuple(test for test in tests if str(test.number) in numbers)
+    return tuple(test for test in tests if str(test.number) in names)

@@ -49,7 +49,9 @@ def timed(session: Session, limit: float, started: float, most: int = MOST_PICTU
     Raises:
         RunError: an image takes longer than the limit.
     """
-    inputs = {entry.name: session.input_pixels(entry.name) for entry in session.bundle.manifest.inputs}
+    inputs = {
+        model_input.name: session.input_pixels(model_input.name) for model_input in session.bundle.manifest.inputs
+    }
     seconds = [timed_frame(session, inputs).total]
     begun = time.perf_counter()
     first = begun - started

@@ -98,6 +98,6 @@ def model_of(session: Session) -> dict[str, Any]:
     return {
         "file": str(session.bundle.path or ""),
         "name": manifest.name,
-        "input": max(max(entry.height, entry.width) for entry in manifest.inputs),
+        "input": max(max(model_input.height, model_input.width) for model_input in manifest.inputs),
         "layers": sum(len(part.nodes if isinstance(part, CpuPart) else part.network.layers) for part in parts),
     }

@@ -41,7 +41,7 @@ def profile(
         RunError: the GPU's clock was disturbed in every run.
     """
     manifest = session.bundle.manifest
-    names = list(dict.fromkeys(entry.layer for entry in manifest.passes))
+    names = list(dict.fromkeys(draw.layer for draw in manifest.passes))
     by_query = timer_queries.available(session.context) if queries is None else queries
     timed: list[Sequence[float]] = []
     with TimerQueries(session.context, len(names) if by_query else 0) as clock:
@@ -57,7 +57,7 @@ def profile(
     rows = [summary([milliseconds(seconds[index]) for seconds in timed]) for index in range(len(names))]
     total = sum(row["median"] for row in rows)
     layers = {layer.name: layer for layer in session.bundle.network.layers}
-    draws = {name: sum(entry.layer == name for entry in manifest.passes) for name in names}
+    draws = {name: sum(draw.layer == name for draw in manifest.passes) for name in names}
     return {
         "by": QUERIES if by_query else FINISHES,
         "runs": len(timed),

@@ -91,10 +91,14 @@ class FrameServer(Closing):
             self._frame, self._number = data.getvalue(), self._number + 1
             self._changed.notify_all()
 
-    def after(self, seen: int) -> tuple[bytes, int] | None:
-        """Wait for a frame other than number ``seen``; return it and its number, or None after the end or a timeout."""
+    def after(self, last_index: int) -> tuple[bytes, int] | None:
+        """Wait for a frame other than that with an index; return it and its index, or None after the end or a timeout.
+
+        Args:
+            last_index: index of the last frame that was sent.
+        """
         with self._changed:
-            changed = self._changed.wait_for(lambda: self._over or self._number != seen, _PATIENCE)
+            changed = self._changed.wait_for(lambda: self._over or self._number != last_index, _PATIENCE)
             return None if self._over or not changed else (self._frame, self._number)
 
     def admit(self, reader: socket.socket) -> bool:
@@ -178,7 +182,7 @@ class _Server(ThreadingHTTPServer):
 
     def _hang_up(self) -> bool:
         """Close the connection with the oldest incomplete request; return whether there was one."""
-        oldest = min(list(self._incomplete.items()), key=lambda entry: entry[1], default=None)
+        oldest = min(list(self._incomplete.items()), key=lambda item: item[1], default=None)
         if oldest is None:
             return False
         self.mark_complete(oldest[0])
@@ -248,7 +252,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not frames.admit(self.connection):
             self._send(503, "too many readers")
             return
-        seen = 0
+        last_index = 0
         try:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
             self.send_response(200)
@@ -256,10 +260,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Cache-Control", "no-store")
             self.end_headers()
             while True:
-                following = frames.after(seen)
+                following = frames.after(last_index)
                 if following is None:
                     return
-                data, seen = following
+                data, last_index = following
                 head = f"--{_BOUNDARY}\r\nContent-Type: image/jpeg\r\nContent-Length: {len(data)}\r\n\r\n"
                 with frames.sending(self.connection):
                     self.wfile.write(head.encode() + data + b"\r\n")

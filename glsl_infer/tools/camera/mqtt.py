@@ -17,7 +17,7 @@ from typing import Any
 
 from glsl_infer.errors import InputError, MissingExtraError, RunError
 from glsl_infer.support.closing import Closing
-from glsl_infer.support.plain_text import ANYWHERE, one_line
+from glsl_infer.support.plain_text import escaped_characters, one_line
 
 PASSWORD = "GLSL_INFER_MQTT_PASSWORD"
 """Variable with the broker's password, because all users of the machine can read command-line arguments."""
@@ -28,7 +28,7 @@ PATIENCE = 20.0
 _ADVICE = "give mqtt://[USER@]HOST[:PORT]/TOPIC, or mqtts: for TLS"
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
 _NO_NAME = re.compile(r"[#+/]")
-"""Characters with a meaning in a topic. Invisible characters (``plain_text.ANYWHERE``) are replaced as well."""
+"""Characters with a meaning in a topic. Those of ``plain_text.escaped_characters`` are replaced as well."""
 
 _STATUS, _LONGEST = "status", 200
 
@@ -59,7 +59,7 @@ def address_of(url: str) -> Address:
     topic = urllib.parse.unquote(parts.path).strip("/")
     if parts.scheme not in _PORTS or not parts.hostname or not topic or parts.query or parts.fragment:
         raise InputError(f"--mqtt {_redacted(url)}: not an MQTT address; {_ADVICE}")
-    if re.search(r"[#+]", topic) or ANYWHERE.search(topic):
+    if re.search(r"[#+]", topic) or escaped_characters().search(topic):
         raise InputError(f"--mqtt {_redacted(url)}: the topic must not contain #, + or hidden characters; {_ADVICE}")
     user, password = (urllib.parse.unquote(field or "") for field in (parts.username, parts.password))
     return Address(
@@ -74,7 +74,7 @@ def address_of(url: str) -> Address:
 
 def topic_of(topic: str, name: str) -> str:
     """Return the topic of a name. The name can be an untrusted label, of any length and with any characters."""
-    cleaned = ANYWHERE.sub("_", _NO_NAME.sub("_", name))[:_LONGEST]
+    cleaned = escaped_characters().sub("_", _NO_NAME.sub("_", name))[:_LONGEST]
     return f"{topic}/{cleaned}_" if cleaned in ("", _STATUS) else f"{topic}/{cleaned}"
 
 
@@ -136,11 +136,11 @@ class Broker(Closing):
             client.tls_set()
         client.will_set(self._status, "offline", qos=1, retain=True)
         client.on_connect, client.on_disconnect = self._on_connect, self._on_disconnect
-        where = f"--mqtt {address.host}:{address.port}"
+        option = f"--mqtt {address.host}:{address.port}"
         try:
             client.connect(address.host, address.port)
         except (OSError, ValueError) as error:
-            raise RunError(f"{where}: the broker cannot be reached ({error})") from None
+            raise RunError(f"{option}: the broker cannot be reached ({error})") from None
         client.loop_start()
         answered = self._answered.wait(PATIENCE)
         if not answered or self._refusal:
@@ -148,7 +148,7 @@ class Broker(Closing):
             client.loop_stop()
             problem = f"refuses ({self._refusal})" if answered else f"does not answer within {PATIENCE:.0f} seconds"
             raise RunError(
-                f"{where}: the broker {problem}; give the user in the URL, and the password in the variable {PASSWORD}"
+                f"{option}: the broker {problem}; give the user in the URL, and the password in the variable {PASSWORD}"
             )
         return client
 
@@ -166,9 +166,9 @@ class Broker(Closing):
 
     def _on_disconnect(self, *_: Any) -> None:
         if not self._closed and self._answered.is_set() and not self._refusal:
-            where = f"{self._address.host}:{self._address.port}"
+            broker = f"{self._address.host}:{self._address.port}"
             print(
-                one_line(f"warning: --mqtt: lost the connection to {where}; connecting again"),
+                one_line(f"warning: --mqtt: lost the connection to {broker}; connecting again"),
                 file=sys.stderr,
                 flush=True,
             )

@@ -18,7 +18,7 @@ from glsl_infer.runtime.none_of_these import NONE
 from glsl_infer.support.child_process import error_of, module_command
 from glsl_infer.support.files import put_folder
 from glsl_infer.support.near_names import did_you_mean
-from glsl_infer.support.plain_text import ANYWHERE, first_of, one_line
+from glsl_infer.support.plain_text import escaped_characters, first_of, one_line
 from glsl_infer.support.progress import ProgressCallback, no_progress
 from glsl_infer.tasks import reading
 from glsl_infer.tools.deploy import raspberry_pi, tasks, wheel
@@ -71,38 +71,50 @@ def make(
 
 
 def _fill(deployment: Deployment, sources: Sources, new: Path, progress: ProgressCallback) -> dict[str, Any]:
+    """Write all files of a deployment into the folder ``new``; return its contents as data."""
     (new / "models").mkdir(parents=True)
     models = [_model(model, sources, new, progress) for model in deployment.models]
     files = {model["file"]: model["sha256"] for model in models}
     service = deployment.service
+    description: dict[str, Any] = {"glsl_infer": __version__, "target": deployment.target, "models": models}
     if not service.task:
         _check_labels(deployment, new)
-    if service.task and deployment.target == "raspberry-pi":
-        progress(f"task {service.task}: copying")
-        files.update({name: sha256_of(new / name) for name in tasks.put(service.task, sources.base, new, sources.key)})
     if deployment.target == "raspberry-pi":
-        files.update({name: sha256_of(new / name) for name in _programs(deployment, sources.base, new)})
-    if deployment.target == "raspberry-pi":
-        progress("glsl-infer: packing the wheel")
-        packed = wheel.write(new)
-        for name, text, mode in (
-            (raspberry_pi.UNIT, raspberry_pi.unit(deployment, base=sources.base), 0o644),
-            (raspberry_pi.INSTALL, raspberry_pi.install(deployment, packed), 0o755),
-        ):
-            (new / name).write_text(text, "utf-8")
-            (new / name).chmod(mode)
-        files.update({name: sha256_of(new / name) for name in (raspberry_pi.UNIT, packed)})
+        names, packed = _fill_for_board(deployment, sources, new, progress)
+        files.update({name: sha256_of(new / name) for name in names})
+        description["wheel"] = packed
+        description["service"] = {"unit": raspberry_pi.UNIT, **asdict(service), "model": deployment.served}
     for file in files:
-        if ANYWHERE.search(file):
+        if escaped_characters().search(file):
             raise InputError(f"{one_line(file)}: the name has a character that is not shown; rename the file")
     sums = "".join(f"{digest}  {file}\n" for file, digest in files.items())
     (new / raspberry_pi.SUMS).write_text(sums, "utf-8")
-    description: dict[str, Any] = {"glsl_infer": __version__, "target": deployment.target, "models": models}
-    if deployment.target == "raspberry-pi":
-        description["wheel"] = packed
-        description["service"] = {"unit": raspberry_pi.UNIT, **asdict(service), "model": deployment.served}
     (new / CONTENTS).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
     return description
+
+
+def _fill_for_board(
+    deployment: Deployment, sources: Sources, new: Path, progress: ProgressCallback
+) -> tuple[list[str], str]:
+    """Write the task, programs, wheel, unit and script for a Raspberry Pi.
+
+    Returns:
+        The names of the files to check on the board, relative to ``new``; the name of the wheel.
+    """
+    names: list[str] = []
+    if deployment.service.task:
+        progress(f"task {deployment.service.task}: copying")
+        names += tasks.put(deployment.service.task, sources.base, new, sources.key)
+    names += _programs(deployment, sources.base, new)
+    progress("glsl-infer: packing the wheel")
+    packed = wheel.write(new)
+    for name, text, mode in (
+        (raspberry_pi.UNIT, raspberry_pi.unit(deployment, base=sources.base), 0o644),
+        (raspberry_pi.INSTALL, raspberry_pi.install(deployment, packed), 0o755),
+    ):
+        (new / name).write_text(text, "utf-8")
+        (new / name).chmod(mode)
+    return [*names, raspberry_pi.UNIT, packed], packed
 
 
 def _check_labels(deployment: Deployment, new: Path) -> None:

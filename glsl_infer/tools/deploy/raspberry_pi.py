@@ -24,6 +24,96 @@ SECRETS = "/etc/glsl-infer.env"
 """File with secrets, which exists only on the board: the password of a broker."""
 
 
+_UNIT_TEXT = """[Unit]
+Description=glsl-infer: <served> on <source>
+After=multi-user.target
+
+[Service]
+ExecStart=<command>
+User=<user>
+SupplementaryGroups=<groups>
+CacheDirectory=glsl-infer
+StateDirectory=glsl-infer
+WorkingDirectory=<state>
+Environment=<variables>
+<secrets># A camera that was unplugged ends it with 1, a model that cannot be used with 2, which no start would change.
+Restart=on-failure
+RestartPreventExitStatus=2
+RestartSec=5
+KillSignal=SIGTERM
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+
+[Install]
+WantedBy=multi-user.target
+"""
+"""Unit of systemd, with placeholders such as ``<user>``."""
+
+_INSTALL_TEXT = """#!/bin/sh
+# Installs the models of this folder and a service on a Raspberry Pi (Raspberry Pi OS Bookworm or Trixie).
+#   sudo ./install.sh               everything
+#   ./install.sh --files-only DIR   only check the files and copy the models to DIR/models
+set -eu
+umask 022  # the service's user reads what root puts there
+cd "$(dirname "$0")"
+
+fail() { echo "error: $1" >&2; exit "$2"; }
+sha256sum --check --strict --quiet <sums> >&2 || fail "a file is missing or damaged; copy the folder again" 1
+
+prefix=/opt/glsl-infer
+if [ "${1:-}" = --files-only ]; then
+    [ $# -eq 2 ] || fail "--files-only needs a folder" 2
+    prefix=$2
+else
+    [ "$(id -u)" -eq 0 ] || fail "run it with sudo" 2
+    user=<user>
+    [ "$user" != root ] || <root>
+    id "$user" >/dev/null || fail "no user $user on this board; leave 'user:' out of the deployment file to use yours" 2
+fi
+mkdir -p "$prefix/models"
+for file in models/*.glslnn tasks/* programs/*; do
+    [ -e "$file" ] || continue
+    mkdir -p "$prefix/$(dirname "$file")"
+    cp "$file" "$prefix/$file.new"
+    case $file in programs/*) chmod 755 "$prefix/$file.new" ;; esac
+    mv "$prefix/$file.new" "$prefix/$file"  # a service that is running goes on with the old file
+done
+[ "${1:-}" != --files-only ] || exit 0
+
+# What Debian has compiled need not be compiled here, and what is there already needs no network.
+packages="python3-venv python3-numpy python3-pil python3-opengl libegl1 libgles2 libgl1-mesa-dri <camera>"
+for package in $packages; do
+    case $(dpkg-query --show --showformat='${Status}' "$package" 2>/dev/null) in
+        *" installed") ;;
+        *)
+            apt-get update --quiet  # a new board has no lists of packages yet
+            apt-get install --yes --no-install-recommends $packages
+            break
+            ;;
+    esac
+done
+[ -x "$prefix/venv/bin/python" ] || python3 -I -m venv --system-site-packages "$prefix/venv"
+"$prefix/venv/bin/pip" install --quiet --no-index --no-deps --force-reinstall ./<wheel>
+for model in "$prefix"/models/*.glslnn "$prefix"/tasks/*.glslnn; do
+    [ -e "$model" ] || continue
+    "$prefix/venv/bin/glsl-infer" selfcheck "$model" >/dev/null
+done
+sed "s/^User=<installer>$/User=$user/" <unit> >/etc/systemd/system/<unit>
+systemctl daemon-reload
+systemctl enable <unit>
+systemctl restart <unit>
+echo "the service is running; to see its output: journalctl --unit <unit> --follow"
+"""
+"""Script for a POSIX shell, with placeholders such as ``<user>``."""
+
+
+def _filled(text: str, **values: str) -> str:
+    """Return a text with values in place of its placeholders. Placeholders inside a value stay."""
+    return re.sub(r"<([a-z]+)>", lambda placeholder: values[placeholder[1]], text)
+
+
 def unit(deployment: Deployment, prefix: str = "/opt/glsl-infer", *, base: Path = Path()) -> str:
     """Return the unit: the camera through one of the models or a task, JSON lines in the journal.
 
@@ -32,6 +122,26 @@ def unit(deployment: Deployment, prefix: str = "/opt/glsl-infer", *, base: Path 
         prefix: folder of the installation.
         base: the folder of the deployment file and its programs.
     """
+    service = deployment.service
+    command = " ".join(map(_quoted, _camera_command(deployment, prefix, base)))
+    groups = "video render gpio" if service.gpio else "video render"
+    variables = f"GLSL_INFER_CACHE=/var/cache/glsl-infer GLSL_INFER_MODELS={prefix}/models PYTHONUNBUFFERED=1"
+    secrets = f"EnvironmentFile=-{SECRETS}\n" if service.mqtt else ""
+    return _filled(
+        _UNIT_TEXT,
+        served=deployment.served,
+        source=service.source,
+        command=command,
+        user=service.user or INSTALLER,
+        groups=groups,
+        state=STATE,
+        variables=variables,
+        secrets=secrets,
+    )
+
+
+def _camera_command(deployment: Deployment, prefix: str, base: Path) -> list[str]:
+    """Return the words of the command that the service runs; arguments as for ``unit``."""
     service = deployment.service
     words = [f"{prefix}/venv/bin/glsl-infer", "camera", "--source", service.source, "--every", str(service.every)]
     if service.task:
@@ -45,35 +155,7 @@ def unit(deployment: Deployment, prefix: str = "/opt/glsl-infer", *, base: Path 
     words += ["--snapshot", f"{STATE}/snapshots"] if service.snapshots else []
     words += ["--mqtt", service.mqtt] if service.mqtt else []
     words += ["--gpio", service.gpio] if service.gpio else []
-    command = " ".join(map(_quoted, [*words, "--headless", "--json"]))
-    groups = "video render gpio" if service.gpio else "video render"
-    variables = f"GLSL_INFER_CACHE=/var/cache/glsl-infer GLSL_INFER_MODELS={prefix}/models PYTHONUNBUFFERED=1"
-    secrets = f"EnvironmentFile=-{SECRETS}\n" if service.mqtt else ""
-    return f"""[Unit]
-Description=glsl-infer: {deployment.served} on {service.source}
-After=multi-user.target
-
-[Service]
-ExecStart={command}
-User={service.user or INSTALLER}
-SupplementaryGroups={groups}
-CacheDirectory=glsl-infer
-StateDirectory=glsl-infer
-WorkingDirectory={STATE}
-Environment={variables}
-{secrets}# A camera that was unplugged ends it with 1, a model that cannot be used with 2, which no start would change.
-Restart=on-failure
-RestartPreventExitStatus=2
-RestartSec=5
-KillSignal=SIGTERM
-NoNewPrivileges=yes
-ProtectSystem=strict
-ProtectHome=yes
-PrivateTmp=yes
-
-[Install]
-WantedBy=multi-user.target
-"""
+    return [*words, "--headless", "--json"]
 
 
 def commands(deployment: Deployment) -> list[list[str]]:
@@ -138,58 +220,13 @@ def install(deployment: Deployment, wheel: str) -> str:
     camera += " python3-gpiozero python3-lgpio" if service.gpio else ""
     advice = "log in as the user of the service and use sudo, or set 'user:' in the deployment file"
     root = "true" if service.user == "root" else f'fail "the service would run as root; {advice}" 2'
-    return f"""#!/bin/sh
-# Installs the models of this folder and a service on a Raspberry Pi (Raspberry Pi OS Bookworm or Trixie).
-#   sudo ./install.sh               everything
-#   ./install.sh --files-only DIR   only check the files and copy the models to DIR/models
-set -eu
-umask 022  # the service's user reads what root puts there
-cd "$(dirname "$0")"
-
-fail() {{ echo "error: $1" >&2; exit "$2"; }}
-sha256sum --check --strict --quiet {SUMS} >&2 || fail "a file is missing or damaged; copy the folder again" 1
-
-prefix=/opt/glsl-infer
-if [ "${{1:-}}" = --files-only ]; then
-    [ $# -eq 2 ] || fail "--files-only needs a folder" 2
-    prefix=$2
-else
-    [ "$(id -u)" -eq 0 ] || fail "run it with sudo" 2
-    user={service.user or "${SUDO_USER:-root}"}
-    [ "$user" != root ] || {root}
-    id "$user" >/dev/null || fail "no user $user on this board; leave 'user:' out of the deployment file to use yours" 2
-fi
-mkdir -p "$prefix/models"
-for file in models/*.glslnn tasks/* programs/*; do
-    [ -e "$file" ] || continue
-    mkdir -p "$prefix/$(dirname "$file")"
-    cp "$file" "$prefix/$file.new"
-    case $file in programs/*) chmod 755 "$prefix/$file.new" ;; esac
-    mv "$prefix/$file.new" "$prefix/$file"  # a service that is running goes on with the old file
-done
-[ "${{1:-}}" != --files-only ] || exit 0
-
-# What Debian has compiled need not be compiled here, and what is there already needs no network.
-packages="python3-venv python3-numpy python3-pil python3-opengl libegl1 libgles2 libgl1-mesa-dri {camera}"
-for package in $packages; do
-    case $(dpkg-query --show --showformat='${{Status}}' "$package" 2>/dev/null) in
-        *" installed") ;;
-        *)
-            apt-get update --quiet  # a new board has no lists of packages yet
-            apt-get install --yes --no-install-recommends $packages
-            break
-            ;;
-    esac
-done
-[ -x "$prefix/venv/bin/python" ] || python3 -I -m venv --system-site-packages "$prefix/venv"
-"$prefix/venv/bin/pip" install --quiet --no-index --no-deps --force-reinstall ./{wheel}
-for model in "$prefix"/models/*.glslnn "$prefix"/tasks/*.glslnn; do
-    [ -e "$model" ] || continue
-    "$prefix/venv/bin/glsl-infer" selfcheck "$model" >/dev/null
-done
-sed "s/^User={INSTALLER}$/User=$user/" {UNIT} >/etc/systemd/system/{UNIT}
-systemctl daemon-reload
-systemctl enable {UNIT}
-systemctl restart {UNIT}
-echo "the service is running; to see its output: journalctl --unit {UNIT} --follow"
-"""
+    return _filled(
+        _INSTALL_TEXT,
+        sums=SUMS,
+        user=service.user or "${SUDO_USER:-root}",
+        root=root,
+        camera=camera,
+        wheel=wheel,
+        installer=INSTALLER,
+        unit=UNIT,
+    )

@@ -49,13 +49,16 @@ def write(folder: Path) -> str:
 
 
 def _package() -> dict[str, bytes]:
-    files = {path.relative_to(resources.PACKAGE): path for path in sorted(resources.PACKAGE.rglob("*"))}
-    modules = {f"glsl_infer/{name.as_posix()}": path for name, path in files.items() if path.suffix in _SUFFIXES}
-    contents = {name: path.read_bytes() for name, path in modules.items()}
+    """Return the package's files by their names in the wheel, with shaders and models from a checkout's own folders."""
+    contents = {}
+    for path in sorted(resources.PACKAGE.rglob("*")):
+        if path.suffix in _SUFFIXES:
+            contents[f"glsl_infer/{path.relative_to(resources.PACKAGE).as_posix()}"] = path.read_bytes()
     for name in resources.template_names():
         contents[f"glsl_infer/shaders/{name}"] = resources.template_source(name).encode("utf-8")
-    models = [resources.model(name) for name in resources.MODEL_NAMES]
-    return {**contents, **{f"glsl_infer/models/{model.name}": model.read_bytes() for model in models}}
+    for model in map(resources.model, resources.MODEL_NAMES):
+        contents[f"glsl_infer/models/{model.name}"] = model.read_bytes()
+    return contents
 
 
 def _metadata() -> dict[str, bytes] | None:
@@ -76,6 +79,10 @@ def _metadata() -> dict[str, bytes] | None:
 
 
 def _record(members: Mapping[str, bytes]) -> bytes:
+    """Return the list of a wheel's files with their SHA-256 and sizes.
+
+    Source: https://packaging.python.org/en/latest/specifications/recording-installed-packages/
+    """
     lines = []
     for name, data in members.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

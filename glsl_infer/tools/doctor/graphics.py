@@ -42,10 +42,10 @@ def boot_settings(machine: Machine) -> Finding | None:
             f"sudo grep dtoverlay {unread}    # must have dtoverlay={OVERLAY}",
         )
     if config.graphics is None:
-        where = f"no line dtoverlay={OVERLAY} applies to this board in {config.path}" if config.path else (
+        subject = f"no line dtoverlay={OVERLAY} applies to this board in {config.path}" if config.path else (
             f"{config_txt.PATHS[0]} is missing, and the graphics driver is not loaded"
         )  # fmt: skip
-        return problem(where, figures, f"{set_overlay(config, OVERLAY)} && sudo reboot")
+        return problem(subject, figures, f"{set_overlay(config, OVERLAY)} && sudo reboot")
     if not machine.render_nodes:
         return problem(
             f"{config.path} has dtoverlay={config.graphics}, but the kernel has no /dev/dri/renderD*",
@@ -97,31 +97,44 @@ def driver(machine: Machine) -> Finding:
     """Report the OpenGL driver, and the reason if it is not the GPU's."""
     driver = machine.driver
     contexts = driver.get("contexts", {})
-    figures = {key: driver.get(key) for key in ("context", "vendor", "renderer", "version")}
+    figures: dict[str, Any] = {key: driver.get(key) for key in ("context", "vendor", "renderer", "version")}
     figures["contexts"] = {
-        interface: entry.get("renderer") or entry.get("reason") for interface, entry in contexts.items()
+        interface: context.get("renderer") or context.get("reason") for interface, context in contexts.items()
     }
     if "failed" in driver:
         is_crash = "signal" in driver["failed"]
         fix = apt_install(machine, f"--reinstall {MESA}") if is_crash else "glsl-infer info --debug    # the reason"
         return problem(f"the process that looks for it: {driver['failed']}", figures, fix)
     if driver.get("context") is None:
-        failed = {
-            interface: entry
-            for interface, entry in contexts.items()
-            if machine.context in ("auto", interface) and interface != "glfw"
-        }
-        failed = failed or contexts
-        reasons = dict.fromkeys(entry["reason"] for entry in failed.values())
-        fixes = dict.fromkeys(map(_advice, failed.values()))
-        fixes.pop("", None)
-        return problem(f"no OpenGL ES 2.0 context: {'; '.join(reasons)}", figures, *fixes)
+        return _no_context(machine, contexts, figures)
     renderer = str(driver["renderer"])
     words = f"{renderer}, {driver['version']} ({contexts.get(driver['context'], {}).get('how', driver['context'])})"
     if not is_software(renderer):
         return ok(words, figures)
+    return _software(machine, words, figures)
+
+
+def _no_context(machine: Machine, contexts: Mapping[str, Any], figures: Mapping[str, Any]) -> Finding:
+    """Return the reasons why no context can be created, and their fixes."""
+    tried = [
+        context
+        for interface, context in contexts.items()
+        if machine.context in ("auto", interface) and interface != "glfw"
+    ]
+    failures = tried or list(contexts.values())
+    reasons = dict.fromkeys(failure["reason"] for failure in failures)
+    fixes = dict.fromkeys(map(_advice, failures))
+    fixes.pop("", None)
+    return problem(f"no OpenGL ES 2.0 context: {'; '.join(reasons)}", figures, *fixes)
+
+
+def _software(machine: Machine, words: str, figures: Mapping[str, Any]) -> Finding:
+    """Report a driver that draws on the CPU, described by ``words``: a problem if the board or machine has a GPU."""
+    contexts = machine.driver.get("contexts", {})
     hardware = [
-        interface for interface, entry in contexts.items() if entry.get("works") and not is_software(entry["renderer"])
+        interface
+        for interface, context in contexts.items()
+        if context.get("works") and not is_software(context["renderer"])
     ]
     causes = _why_software(machine)
     if machine.is_raspberry_pi:

@@ -35,7 +35,7 @@ def bundle_of(model: Model) -> Path:
     return models.folder() / f"{model.name}{models.SUFFIX}"
 
 
-def kept_file(model: Model) -> Path:
+def stored_file(model: Model) -> Path:
     """Return the path of a network's fetched file, which can be missing."""
     suffix = ".h5" if model.weights_of else ".pth" if model.network else ".tflite"
     return models.folder() / f"{model.name}{suffix}"
@@ -95,7 +95,7 @@ def make(model: Model, file: File, progress: ProgressCallback, labels: Path | Se
         raise InputError(f"{problem}{model.name}: give its labels, one per line, as well: --labels LABELS.txt")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        members = {kept_file(model): file.data, licence_of(model): _licence(model, file).encode("utf-8")}
+        members = {stored_file(model): file.data, licence_of(model): _licence(model, file).encode("utf-8")}
         if labels is not None and _has_labels(model):
             text = (
                 labels.read_bytes() if isinstance(labels, Path) else "".join(f"{label}\n" for label in labels).encode()
@@ -110,11 +110,11 @@ def make(model: Model, file: File, progress: ProgressCallback, labels: Path | Se
         raise InputError(
             f"{folder}: cannot be written to ({error.strerror or error}); let {models.VARIABLE} name another folder"
         ) from None
-    compile_kept(model, progress)
+    export_stored(model, progress)
     return bundle_of(model)
 
 
-def compile_kept(model: Model, progress: ProgressCallback) -> None:
+def export_stored(model: Model, progress: ProgressCallback) -> None:
     """Export the stored file of a network again, with the catalogue's ranges or else with calibration images."""
     io_options, stored = io_options_of(model), ranges_of(model)
     source, labels = source_of(model), labels_of(model) if _has_labels(model) else None
@@ -130,7 +130,7 @@ def compile_kept(model: Model, progress: ProgressCallback) -> None:
         if model.weights_of and labels is not None:
             source = Path(folder) / f"{model.name}.keras"
             classes = sum(1 for line in labels.read_text("utf-8").splitlines() if line.strip())
-            whole_of(kept_file(model), classes, source, progress)
+            complete_network(stored_file(model), classes, source, progress)
         export(source, bundle_of(model), labels, io_options=io_options, calibration=files, progress=progress)
 
 
@@ -145,8 +145,8 @@ def source_of(model: Model) -> Path | Graph:
         InputError: the file does not have the weights of the network.
     """
     if not model.network:
-        return kept_file(model)
-    weights = torch_weights.read(kept_file(model).read_bytes())
+        return stored_file(model)
+    weights = torch_weights.read(stored_file(model).read_bytes())
     return efficientnet_lite.graph(weights, _fit_of(model), model.name)
 
 
@@ -169,7 +169,7 @@ def pictures_of(model: Model, folder: Path) -> list[Path]:
     return files
 
 
-def whole_of(weights: Path, classes: int, out: Path, progress: ProgressCallback) -> None:
+def complete_network(weights: Path, classes: int, out: Path, progress: ProgressCallback) -> None:
     """Load weights by layer name into the project's X22, in a child process, and write the complete network.
 
     Raises:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,25 +87,8 @@ def hand(
         jitter: largest displacement of fingertips in pixels.
         background: image to use instead of the wall, uint8 (rows, columns, 3). Photographs cause larger activations.
     """
-    across, down = np.meshgrid(np.arange(HAND_SIDE, dtype=np.float32), np.arange(HAND_SIDE, dtype=np.float32))
-    bulge = np.zeros_like(across)
-
-    def limb(
-        begin: tuple[float, float], end: tuple[float, float], from_width: float, to_width: float, lift: float
-    ) -> None:
-        x, y = end[0] - begin[0], end[1] - begin[1]
-        along = np.clip(((across - begin[0]) * x + (down - begin[1]) * y) / (x * x + y * y), 0.0, 1.0)
-        width = from_width + (to_width - from_width) * along
-        distance = np.hypot(across - begin[0] - along * x, down - begin[1] - along * y) / width
-        np.maximum(bulge, np.sqrt(np.maximum(0.0, 1.0 - distance * distance)) * width * lift, out=bulge)
-
-    for root, tip, width in _FINGERS:
-        end = (tip[0] + random.uniform(-jitter, jitter), tip[1] + random.uniform(-jitter, jitter))
-        limb(root, end, width, 0.8 * width, 1.0)
-        limb(root, _WRIST, 20.0, 34.0, 0.8)
-    for begin, end, widths in zip(_THUMB, _THUMB[1:], ((26.0, 20.0), (20.0, 16.0), (16.0, 13.0))):
-        limb(begin, end, *widths, 1.0)
-    limb(_WRIST, (192, 420), 34.0, 34.0, 0.8)
+    tips = [(x + random.uniform(-jitter, jitter), y + random.uniform(-jitter, jitter)) for _, (x, y), _ in _FINGERS]
+    bulge = np.maximum.reduce(_limbs(tips))
     rise_down, rise_across = np.gradient(bulge)
     light = (0.9 - 0.12 * rise_across - 0.15 * rise_down) / np.sqrt(1.0 + 0.5 * (rise_across**2 + rise_down**2))
     skin = np.array([224.0, 172.0, 140.0]) * random.uniform(0.55, 1.08) * np.clip(light, 0.3, 1.15)[..., None]
@@ -116,3 +99,34 @@ def hand(
         side = min(rows, columns) * random.uniform(0.5, 1.0)
         wall = pixels_of(background, Cut(x * columns, y * rows, side, side), HAND_SIDE, HAND_SIDE)
     return np.clip(np.where(bulge[..., None] > 0.0, skin, wall), 0, 255).astype(np.uint8)
+
+
+def _limbs(tips: Sequence[tuple[float, float]]) -> list[NDArray[np.float32]]:
+    """Return the heights of a hand's limbs above the wall, each of (384, 384). ``tips`` are those of ``_FINGERS``."""
+    limbs = []
+    for (root, _, width), tip in zip(_FINGERS, tips):
+        limbs.append(_limb(root, tip, (width, 0.8 * width), 1.0))
+        limbs.append(_limb(root, _WRIST, (20.0, 34.0), 0.8))
+    for begin, end, widths in zip(_THUMB, _THUMB[1:], ((26.0, 20.0), (20.0, 16.0), (16.0, 13.0))):
+        limbs.append(_limb(begin, end, widths, 1.0))
+    return [*limbs, _limb(_WRIST, (192, 420), (34.0, 34.0), 0.8)]
+
+
+def _limb(
+    begin: tuple[float, float], end: tuple[float, float], widths: tuple[float, float], lift: float
+) -> NDArray[np.float32]:
+    """Return the height of one limb: ``lift`` times a half circle around the line from one point to another.
+
+    Args:
+        begin: first point of the line, (x, y).
+        end: last point of the line.
+        widths: half the width at both points.
+        lift: height in the middle, relative to half the width.
+    """
+    across, down = np.meshgrid(np.arange(HAND_SIDE, dtype=np.float32), np.arange(HAND_SIDE, dtype=np.float32))
+    x, y = end[0] - begin[0], end[1] - begin[1]
+    along = np.clip(((across - begin[0]) * x + (down - begin[1]) * y) / (x * x + y * y), 0.0, 1.0)
+    width = widths[0] + (widths[1] - widths[0]) * along
+    distance = np.hypot(across - begin[0] - along * x, down - begin[1] - along * y) / width
+    height: NDArray[Any] = np.sqrt(np.maximum(0.0, 1.0 - distance * distance)) * width * lift
+    return height

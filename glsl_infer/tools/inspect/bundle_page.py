@@ -39,10 +39,10 @@ def bundle_page(bundle: Bundle, cost: Report | None = None, why_not: str = "") -
     facts = {
         "file": f"{described['file']['path'] or 'in memory'} ({described['model']})",
         "inputs": ", ".join(
-            f"{entry['name']} {sides(entry['shape'])} {entry['kind']}" for entry in described["inputs"]
+            f"{tensor['name']} {sides(tensor['shape'])} {tensor['kind']}" for tensor in described["inputs"]
         ),
         "outputs": ", ".join(
-            f"{entry['name']} {sides(entry['shape'])} {entry['purpose']}" for entry in described["outputs"]
+            f"{tensor['name']} {sides(tensor['shape'])} {tensor['purpose']}" for tensor in described["outputs"]
         ),
         "a frame": f"{totals['passes']:,} passes in {totals['jobs']} jobs, {totals['programs']} programs",
         "memory": f"{memory['total'] / 1e6:.2f} MB in {totals['textures']} textures",

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 WIDTH, HEIGHT = 212.0, 58.0
 """Size of a box in pixels."""
 
-APART, BELOW = 24.0, 34.0
+GAP_ACROSS, GAP_DOWN = 24.0, 34.0
 """Pixels between boxes of a row, and between rows."""
 
-PLACE = 6.0
+SLOT_WIDTH = 6.0
 """Width reserved for a line that crosses a row."""
 
-LIGHT = 0.05
+SLOT_WEIGHT = 0.05
 """Weight of a crossing line relative to a box, so boxes of a chain are in one column and lines run around them."""
 
-MOST_PLACES = 20_000
+MOST_SLOTS = 20_000
 """Largest number of slots for crossing lines. With more, lines run across boxes: such a large page is unreadable
 anyway."""
 
@@ -82,14 +82,14 @@ def arrange(boxes: Sequence[Box]) -> Diagram:
         boxes: each after those it reads; unknown names in ``inputs`` are ignored.
     """
     cells, edges = _cells(boxes)
-    every = list(cells.values())
-    fits = sum(cells[end].row - cells[start].row - 1 for start, end in edges) <= MOST_PLACES
-    lines = [_line(cells[start], cells[end], every if fits else None) for start, end in edges]
+    all_cells = list(cells.values())
+    has_slots = sum(cells[end].row - cells[start].row - 1 for start, end in edges) <= MOST_SLOTS
+    lines = [_line(cells[start], cells[end], all_cells if has_slots else None) for start, end in edges]
     rows: defaultdict[int, list[_Cell]] = defaultdict(list)
-    for cell in every:
+    for cell in all_cells:
         rows[cell.row].append(cell)
     _order([rows[row] for row in sorted(rows)])
-    return _drawn(boxes, cells, every, lines)
+    return _drawn(boxes, cells, all_cells, lines)
 
 
 def _cells(boxes: Sequence[Box]) -> tuple[dict[str, _Cell], list[tuple[str, str]]]:
@@ -113,7 +113,9 @@ def _cells(boxes: Sequence[Box]) -> tuple[dict[str, _Cell], list[tuple[str, str]
 
 def _line(start: _Cell, end: _Cell, corners: list[_Cell] | None) -> list[_Cell]:
     """Return the connected cells of a line; add those in the rows between to ``corners`` unless it is None."""
-    between = [_Cell(row, PLACE, LIGHT) for row in range(start.row + 1, end.row)] if corners is not None else []
+    between = (
+        [_Cell(row, SLOT_WIDTH, SLOT_WEIGHT) for row in range(start.row + 1, end.row)] if corners is not None else []
+    )
     cells = [start, *between, end]
     for upper, lower in zip(cells, cells[1:]):
         upper.below.append(lower)
@@ -145,16 +147,17 @@ def _mean_x(neighbours: Sequence[_Cell], otherwise: float) -> float:
 
 def _spread(row: Sequence[_Cell], targets: Iterable[float]) -> None:
     """Position a row's cells in their order, as near to the desired x as their widths allow (least squares)."""
-    offsets, at = [], 0.0
+    offsets, centre = [], 0.0
     for left, cell in zip([None, *row], row):
-        at += 0.0 if left is None else (left.width + cell.width) / 2 + APART
-        offsets.append(at)
+        centre += 0.0 if left is None else (left.width + cell.width) / 2 + GAP_ACROSS
+        offsets.append(centre)
     blocks: list[tuple[float, float, int]] = []  # mean, weight, cells; touching neighbours are one block
     for cell, x, offset in zip(row, targets, offsets):
         mean, weight, count = x - offset, cell.weight, 1
         while blocks and blocks[-1][0] >= mean:
-            neighbour, heavy, more = blocks.pop()
-            mean, weight, count = (mean * weight + neighbour * heavy) / (weight + heavy), weight + heavy, count + more
+            other_mean, other_weight, other_count = blocks.pop()
+            mean = (mean * weight + other_mean * other_weight) / (weight + other_weight)
+            weight, count = weight + other_weight, count + other_count
         blocks.append((mean, weight, count))
     means = [mean for mean, _, count in blocks for _ in range(count)]
     for cell, mean, offset in zip(row, means, offsets):
@@ -162,20 +165,20 @@ def _spread(row: Sequence[_Cell], targets: Iterable[float]) -> None:
 
 
 def _drawn(
-    boxes: Sequence[Box], cells: dict[str, _Cell], every: Sequence[_Cell], lines: Sequence[Sequence[_Cell]]
+    boxes: Sequence[Box], cells: dict[str, _Cell], all_cells: Sequence[_Cell], lines: Sequence[Sequence[_Cell]]
 ) -> Diagram:
-    left = min((cell.x - cell.width / 2 for cell in every), default=0.0) - APART
-    right = max((cell.x + cell.width / 2 for cell in every), default=0.0) + APART
+    """Return the diagram of positioned cells; ``all_cells`` has the slots of crossing lines as well."""
+    left = min((cell.x - cell.width / 2 for cell in all_cells), default=0.0) - GAP_ACROSS
+    right = max((cell.x + cell.width / 2 for cell in all_cells), default=0.0) + GAP_ACROSS
 
     def top(cell: _Cell) -> Point:
-        return cell.x - left, BELOW + cell.row * (HEIGHT + BELOW)
+        return cell.x - left, GAP_DOWN + cell.row * (HEIGHT + GAP_DOWN)
 
     def points(line: Sequence[_Cell]) -> tuple[Point, ...]:
         (x, y), between, last = top(line[0]), line[1:-1], top(line[-1])
         middle = [(cx, cy + dy) for cx, cy in map(top, between) for dy in (0.0, HEIGHT)]
         return ((x, y + HEIGHT), *middle, last)
 
-    height = BELOW + max((1 + cell.row for cell in every), default=0) * (HEIGHT + BELOW)
-    return Diagram(
-        right - left, height, tuple((box, top(cells[box.name])) for box in boxes), tuple(points(line) for line in lines)
-    )
+    height = GAP_DOWN + max((1 + cell.row for cell in all_cells), default=0) * (HEIGHT + GAP_DOWN)
+    positions = tuple((box, top(cells[box.name])) for box in boxes)
+    return Diagram(right - left, height, positions, tuple(points(line) for line in lines))

@@ -42,39 +42,39 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
     """
     manifest, path = bundle.manifest, bundle.path
     if bundle.nested:
-        sources = [output.tensors for output in manifest.outputs]
+        layers_of_outputs = [output.tensors for output in manifest.outputs]
     else:
-        sources = [output.layers for output in bundle.network.outputs]
-    gpu = iter([_of_part(part) for part in bundle.gpu_parts])
-    each, layers = list[dict[str, Any]](), dict[str, dict[str, Any]]()
+        layers_of_outputs = [output.layers for output in bundle.network.outputs]
+    described_parts = iter([_of_part(part) for part in bundle.gpu_parts])
+    gpu_parts, layers = list[dict[str, Any]](), dict[str, dict[str, Any]]()
     for part in bundle.parts:
         if isinstance(part, CpuPart):
             rows = cpu_rows(part, bundle.graph)
         else:
-            each.append(next(gpu))
-            rows = each[-1].pop("layers")
+            gpu_parts.append(next(described_parts))
+            rows = gpu_parts[-1].pop("layers")
         for row in rows:
             layers.setdefault(row["layer"], row)  # inputs of parts repeat earlier layers
     return {
         "file": {"path": None if path is None else str(path), "bytes": None if path is None else path.stat().st_size},
         "model": manifest.name,
-        "inputs": [_fields(entry, "name", "kind", "shape", "fit") for entry in manifest.inputs],
+        "inputs": [_fields(model_input, "name", "kind", "shape", "fit") for model_input in manifest.inputs],
         "outputs": [
             {
                 **_fields(output, "name", "purpose", "shape"),
                 "layers": list(names),
                 "steps": [step.step for step in output.steps],
             }
-            for output, names in zip(manifest.outputs, sources)
+            for output, names in zip(manifest.outputs, layers_of_outputs)
         ],
         "labels": len(bundle.labels),
         "limits": dict(vars(manifest.limits)),
         **{
-            key: {name: sum(entry[key][name] for entry in each) for name in each[0][key]}
+            key: {name: sum(part[key][name] for part in gpu_parts) for name in gpu_parts[0][key]}
             for key in ("totals", "memory", "members")
         },
         "layers": list(layers.values()),
-        **{key: [row for entry in each for row in entry[key]] for key in ("passes", "textures")},
+        **{key: [row for part in gpu_parts for row in part[key]] for key in ("passes", "textures")},
         **({"parts": parts_of(bundle)} if bundle.nested else {}),
     }
 
@@ -89,29 +89,29 @@ def _of_part(bundle: Bundle) -> dict[str, Any]:
             "jobs": manifest.jobs,
             "programs": len(manifest.programs),
             "textures": len(manifest.textures),
-            "weights": sum(entry["weights"] for entry in layers),
+            "weights": sum(layer["weights"] for layer in layers),
         },
         "memory": _memory(bundle),
         "members": _members(bundle),
         "layers": layers,
         "passes": [
             {
-                **_fields(entry, "layer", "program", "target", "clear", "textures"),
-                "quads": len(entry.quads),
-                "pixels": entry.pixels,
+                **_fields(draw, "layer", "program", "target", "clear", "textures"),
+                "quads": len(draw.quads),
+                "pixels": draw.pixels,
             }
-            for entry in manifest.passes
+            for draw in manifest.passes
         ],
         "textures": [
-            {**_fields(entry, "name", "kind", "width", "height"), "bytes": 4 * entry.width * entry.height}
-            for entry in manifest.textures
+            {**_fields(texture, "name", "kind", "width", "height"), "bytes": 4 * texture.width * texture.height}
+            for texture in manifest.textures
         ],
     }
 
 
-def _fields(entry: object, *names: str) -> dict[str, Any]:
-    """Return attributes by name, as plain data: tuples become lists."""
-    values = {name: getattr(entry, name) for name in names}
+def _fields(described: object, *names: str) -> dict[str, Any]:
+    """Return attributes of an object by name, as plain data: tuples become lists."""
+    values = {name: getattr(described, name) for name in names}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -130,10 +130,10 @@ def _layers(bundle: Bundle) -> list[dict[str, Any]]:
     passes: Counter[str] = Counter()
     programs: defaultdict[str, set[str]] = defaultdict(set)
     pixels: Counter[str] = Counter()
-    for entry in bundle.manifest.passes:
-        passes[entry.layer] += 1
-        programs[entry.layer].add(entry.program)
-        pixels[entry.layer] += entry.pixels
+    for draw in bundle.manifest.passes:
+        passes[draw.layer] += 1
+        programs[draw.layer].add(draw.program)
+        pixels[draw.layer] += draw.pixels
 
     def described(layer: Layer) -> dict[str, Any]:
         return {
@@ -160,9 +160,9 @@ def _finite(value: float | None) -> float | None:
 
 def _memory(bundle: Bundle) -> dict[str, int]:
     kinds = Counter({"input": 0, "target": 0, "constant": 0})
-    for entry in bundle.manifest.textures:
-        kinds[entry.kind] += 4 * entry.width * entry.height
-    drawn = {entry.layer for entry in bundle.manifest.passes}  # the others only rename outputs of these
+    for texture in bundle.manifest.textures:
+        kinds[texture.kind] += 4 * texture.width * texture.height
+    drawn = {draw.layer for draw in bundle.manifest.passes}  # the others only rename outputs of these
     outputs = sum(tile_bytes(value) for name, value in bundle.values.items() if name in drawn)
     return {**kinds, "total": sum(kinds.values()), "outputs_of_all_layers": outputs}
 
@@ -177,20 +177,32 @@ def _members(bundle: Bundle) -> dict[str, int]:
 
 def parts_of(bundle: Bundle) -> list[dict[str, Any]]:
     """Return each part of a bundle in order: its kind, inputs and outputs, and bytes transferred for a frame."""
-    described = []
+    described: list[dict[str, Any]] = []
     for part in bundle.parts:
         if isinstance(part, CpuPart):
-            entry: dict[str, Any] = {"kind": "cpu", "layers": len(part.nodes), "operators": list(part.operators)}
-            names, transfers = (part.inputs, part.outputs), (0, 0)
-        else:
-            names = (
-                tuple(end.name for end in part.manifest.inputs),
-                tuple(end.name for end in part.manifest.outputs),
+            described.append(
+                {
+                    "kind": "cpu",
+                    "layers": len(part.nodes),
+                    "operators": list(part.operators),
+                    "inputs": list(part.inputs),
+                    "outputs": list(part.outputs),
+                    "uploaded": 0,
+                    "read_back": 0,
+                }
             )
-            entry = {"kind": "gpu", "layers": len(part.manifest.layers), "operators": []}
-            transfers = statistics.uploaded(part), statistics.read_back(part)
-        sides = {"inputs": list(names[0]), "outputs": list(names[1])}
-        described.append({**entry, **sides, "uploaded": transfers[0], "read_back": transfers[1]})
+        else:
+            described.append(
+                {
+                    "kind": "gpu",
+                    "layers": len(part.manifest.layers),
+                    "operators": [],
+                    "inputs": [model_input.name for model_input in part.manifest.inputs],
+                    "outputs": [output.name for output in part.manifest.outputs],
+                    "uploaded": statistics.uploaded(part),
+                    "read_back": statistics.read_back(part),
+                }
+            )
     return described
 
 

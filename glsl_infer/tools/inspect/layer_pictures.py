@@ -39,15 +39,15 @@ def draw(output: NDArray[np.floating], value: Value | None) -> NDArray[np.uint8]
             another rank from the CPU is drawn as a table with its last axis as columns.
         value: its storage in textures; None for an output of the CPU.
     """
-    numbers = np.asarray(output, np.float64)
-    if numbers.ndim not in (1, 2, 3):
-        numbers = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim else 1)
+    values = np.asarray(output, np.float64)
+    if values.ndim not in (1, 2, 3):
+        values = values.reshape(-1, values.shape[-1] if values.ndim else 1)
     if isinstance(value, (FeatureMap, SixteenBitMap)):
         low, high = value.range.ends(value.channels)
     else:
-        low, high = np.asarray(numbers.min()), np.asarray(numbers.max())
+        low, high = np.asarray(values.min()), np.asarray(values.max())
     width = np.where(high > low, high - low, 1.0)
-    grey = np.clip(np.rint(255.0 * (numbers - low) / width), 0, 255).astype(np.uint8)
+    grey = np.clip(np.rint(255.0 * (values - low) / width), 0, 255).astype(np.uint8)
     picture = _grid(grey) if grey.ndim == 3 else _strip(grey)
     factor = max(1, -(-SMALLEST // max(picture.shape)))
     enlarged: NDArray[np.uint8] = picture.repeat(factor, 0).repeat(factor, 1)[:_LARGEST, :_LARGEST]

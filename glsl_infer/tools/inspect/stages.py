@@ -20,7 +20,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.node import NORMAL, OBSERVED_RANGE
 from glsl_infer.support.plain_text import sides
 
-IMPORTED, OPTIMIZED, PLACED, WITH_RANGES, PLANNED, PROGRAM = STAGES = (
+IMPORTED, OPTIMIZED, PLACED, WITH_RANGES, PLANNED, PROGRAM = (
     "imported", "optimized", "placed", "with-ranges", "planned", "program",
 )  # fmt: skip
 
@@ -84,14 +84,14 @@ def _gpu_nodes(graph: Graph, stage: str, label: str) -> Iterator[StageNode]:
     program = lower.to_program(prepared)
     sizes = {texture.name: (texture.width, texture.height) for texture in program.textures}
     if stage == PROGRAM:
-        for entry in program.passes:
-            attrs = {"target": entry.target, "quads": len(entry.quads), **({"clear": True} if entry.clear else {})}
-            yield StageNode(entry.layer, entry.program, sizes[entry.target], entry.textures, attrs, {}, label)
+        for draw in program.passes:
+            attrs = {"target": draw.target, "quads": len(draw.quads), **({"clear": True} if draw.clear else {})}
+            yield StageNode(draw.layer, draw.program, sizes[draw.target], draw.textures, attrs, {}, label)
         return
     modes = {choice.layer: choice.mode for choice in program.choices.values()}
-    draws = Counter(entry.layer for entry in program.passes)
+    draws = Counter(draw.layer for draw in program.passes)
     for node in program.graph.nodes:
-        texture = next((entry.target for entry in program.passes if entry.layer == node.name), "")
+        texture = next((draw.target for draw in program.passes if draw.layer == node.name), "")
         attrs = {"texture": texture, "size": sides(sizes[texture]), "draws": draws[node.name]} if texture else {}
         if node.name in modes:
             attrs["weights"] = modes[node.name]
@@ -125,6 +125,6 @@ def lines_of(nodes: list[StageNode]) -> Iterator[str]:
 
 def _short(value: Any) -> str:
     if isinstance(value, (list, tuple)):
-        items = ",".join(_short(each) for each in value[:_LONGEST])
+        items = ",".join(_short(item) for item in value[:_LONGEST])
         return f"({items}{',...' if len(value) > _LONGEST else ''})"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

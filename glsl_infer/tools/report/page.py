@@ -92,9 +92,9 @@ def _checks(checks: list[dict[str, Any]]) -> str:
     if not checks:
         return ""
     rows = "".join(
-        f"<tr><td>{_text(entry.get('check'))}</td><td>{_text(entry.get('status'))}</td>"
-        f"<td>{_text(entry.get('message'))}</td></tr>"
-        for entry in checks
+        f"<tr><td>{_text(finding.get('check'))}</td><td>{_text(finding.get('status'))}</td>"
+        f"<td>{_text(finding.get('message'))}</td></tr>"
+        for finding in checks
     )
     return f"<h2>Checks</h2><table class=pairs>{rows}</table>"
 

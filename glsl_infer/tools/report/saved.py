@@ -47,6 +47,7 @@ def _are_numbers(data: dict[str, Any], keys: tuple[str, ...]) -> bool:
 
 
 def _wrong_part(data: dict[str, Any]) -> str | None:
+    """Return the first problem of a report, or None."""
     for key, value_type in (("machine", dict), ("driver", dict), ("models", list), ("measured", str), ("note", str)):
         if not isinstance(data.get(key), value_type):
             return f"'{key}' is missing or of another type"
@@ -55,29 +56,34 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
     if not isinstance(data["machine"].get("cores"), (int, type(None))):
         return "machine.cores is not a number"
     checks = data.get("checks", [])
-    if not isinstance(checks, list) or not all(isinstance(entry, dict) for entry in checks):
+    if not isinstance(checks, list) or not all(isinstance(finding, dict) for finding in checks):
         return "checks is not a list of objects"
     for index, model in enumerate(data["models"]):
-        if not isinstance(model, dict) or not isinstance(model.get("model"), str):
-            return f"models[{index}] has no name"
-        for section in ("selfcheck", "benchmark", "counters"):
-            if not isinstance(model.get(section), dict):
-                return f"models[{index}].{section} is missing or of another type"
-        layers = model["selfcheck"].get("layers", [])
-        if not isinstance(layers, list) or not all(isinstance(layer, dict) for layer in layers):
-            return f"models[{index}].selfcheck.layers is not a list of objects"
+        problem = _wrong_model(model)
+        if problem is not None:
+            return f"models[{index}]{problem}"
     return _wrong_run(data.get("sustained"))
+
+
+def _wrong_model(model: Any) -> str | None:
+    """Return the problem of a model's results, to follow its position in the list, or None."""
+    if not isinstance(model, dict) or not isinstance(model.get("model"), str):
+        return " has no name"
+    for section in ("selfcheck", "benchmark", "counters"):
+        if not isinstance(model.get(section), dict):
+            return f".{section} is missing or of another type"
+    layers = model["selfcheck"].get("layers", [])
+    if not isinstance(layers, list) or not all(isinstance(layer, dict) for layer in layers):
+        return ".selfcheck.layers is not a list of objects"
+    return None
 
 
 def _wrong_run(run: Any) -> str | None:
     """Return the problem of the sustained run, or None; the run is optional."""
     if run is None or (isinstance(run, dict) and "windows" not in run):
         return None
-    if (
-        not isinstance(run, dict)
-        or not isinstance(run.get("model"), str)
-        or not _are_numbers(run, ("minutes", "slowdown"))
-    ):
+    has_model = isinstance(run, dict) and isinstance(run.get("model"), str)
+    if not has_model or not _are_numbers(run, ("minutes", "slowdown")):
         return "'sustained' has no model, minutes or slowdown"
     windows = run["windows"]
     if not isinstance(windows, list) or not windows:

@@ -31,6 +31,9 @@ from glsl_infer.tools.train import photographs
 _PREPARED = ("scale", "scales", "zeros", "bits", "fused")
 """Attributes chosen by the compiler for the bundle; the compiler chooses them again."""
 
+_PRODUCTS = ("dense_products", "dense_at_once", "dense_of_sums")
+"""Operators with the kernel of a dense layer."""
+
 _ROOM = 2
 """Smallest ratio of the shorter side of a reduced photograph to the larger side of the network's input."""
 
@@ -98,7 +101,7 @@ def read_start(path: Path) -> Start:
     bundle.require_one_part("train")
     graph = bundle.graph
     inputs = [node for node in graph.nodes if not node.inputs]
-    dense_layers = [node for node in graph.nodes if node.op in ("dense_products", "dense_at_once")]
+    dense_layers = [node for node in graph.nodes if node.op in _PRODUCTS]
     if (
         len(inputs) != 1
         or inputs[0].op != "input"
@@ -115,7 +118,7 @@ def read_start(path: Path) -> Start:
         if node.name in needed:
             needed |= set(node.inputs)
             nodes.append(_as_imported(node))
-    if any(node.op in ("dense_products", "dense_sum", "dense_at_once") for node in nodes):
+    if any(node.op in (*_PRODUCTS, "dense_sum", "mean_products") for node in nodes):
         raise InputError(f"{path}: has several dense layers; start from a classifier with one")
     return Start(path.stem, tuple(reversed(nodes)), features)
 

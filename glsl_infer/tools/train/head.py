@@ -113,7 +113,7 @@ def train(examples: Examples, progress: ProgressCallback = no_progress) -> tuple
     for number, penalty in enumerate(PENALTIES, 1):
         progress(f"cross-validation {number} of {len(PENALTIES)}")
         scores.append((_validated(examples, penalty), penalty))
-    (logits, background), penalty = max(scores, key=lambda each: _accuracy(examples, each[0][0]))
+    (logits, background), penalty = max(scores, key=lambda score: _accuracy(examples, score[0][0]))
     temperature = _temperature(examples, logits)
     shift = _shift(examples, logits, background)
     head = _fit(examples, np.arange(len(examples.truth)), np.arange(len(examples.groups)), penalty)

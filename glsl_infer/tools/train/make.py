@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -94,7 +94,7 @@ def train(
         InputError: the photographs or the start cannot be used, or a file cannot be written.
         RunError: the answers of the bundle are worse than those of the trained head.
     """
-    began, worked = time.monotonic(), time.process_time()
+    wall_start, cpu_start = time.monotonic(), time.process_time()
     steps = _Steps(progress, 3 + 3 * (len(STARTS) if start is None else 1))
     steps.begin("reading the photographs")
     photographs = find(folder, steps)
@@ -104,35 +104,28 @@ def train(
     steps("writing the sheet")
     _write_sheet(photographs, out.with_suffix(".png"))
     typical = spread(photographs.files, TYPICAL)
-    candidates: dict[str, tuple[Start, Head]] = {}
-    tried: dict[str, Verdict] = {}
-    varied = variations_of(len(photographs.files))
-    counted = _Remaining(steps, len(photographs.files), len(starts))
-    for each in starts:
-        steps.begin(f"preparing {each.name}")
-        with Extractor(each, typical, context, steps) as extractor:
-            steps.begin(f"running {each.name}")
-            features = extractor.features(photographs.files, varied, counted).astype(np.float64)
-        steps.begin("training the last layer")
-        unknown, groups = background(each)
-        examples = Examples(features, np.array(photographs.truth, np.int64), unknown, groups, len(photographs.classes))
-        if not len(unknown) and -1 not in photographs.truth:
+    heads_by_start: dict[str, Head] = {}
+    verdicts: dict[str, Verdict] = {}
+    remaining = _Remaining(steps, len(photographs.files), len(starts))
+    for candidate in starts:
+        examples = _examples(candidate, photographs, typical, context, steps, remaining)
+        if not len(examples.background) and -1 not in photographs.truth:
             raise InputError(
                 f"--start {start} needs images of other things; put some into {folder}/none, or leave --start out"
             )
-        trained, verdict = heads.train(heads.without_lookalikes(examples), steps)
-        candidates[each.name], tried[each.name] = (each, trained), verdict
-    best = max(tried, key=lambda name: tried[name].rank)  # the first of equals
-    chosen, layer = candidates[best]
+        head, verdict = heads.train(heads.without_lookalikes(examples), steps)
+        heads_by_start[candidate.name], verdicts[candidate.name] = head, verdict
+    best = max(starts, key=lambda candidate: verdicts[candidate.name].rank)  # the first of equals
+    head = heads_by_start[best.name]
     steps.begin("compiling the model")
-    graph = with_head(chosen, layer.kernel.astype(np.float32), layer.bias.astype(np.float32), out.stem)
-    pixels = [chosen.pixels(path) for path in typical]
+    graph = with_head(best, head.kernel.astype(np.float32), head.bias.astype(np.float32), out.stem)
+    pixels = [best.pixels(path) for path in typical]
     write_bundle(compiled(graph, (*photographs.classes, NONE), pixels, steps), out)
     steps.begin("validating")
     right = _right(photographs, out, context, steps)
-    seconds = time.monotonic() - began, time.process_time() - worked
+    seconds = time.monotonic() - wall_start, time.process_time() - cpu_start
     counts = [photographs.truth.count(index) for index in (*range(len(photographs.classes)), -1)]
-    result = Trained(photographs.classes, tuple(counts), best, tried, right, seconds, photographs.warnings)
+    result = Trained(photographs.classes, tuple(counts), best.name, verdicts, right, seconds, photographs.warnings)
     _write_card(result, out)
     if right < min(result.verdict.accuracy, 0.9) - 0.15:
         raise RunError(
@@ -141,6 +134,35 @@ def train(
             f"computes wrongly; find the layer with: glsl-infer selfcheck {out}"
         )
     return result
+
+
+def _examples(
+    start: Start,
+    photographs: Photographs,
+    typical: Sequence[Path],
+    context: str,
+    steps: _Steps,
+    remaining: _Remaining,
+) -> Examples:
+    """Run a network on all photographs and their variations; return the training set for its last layer.
+
+    Args:
+        start: the network to start from.
+        photographs: the photographs with their classes.
+        typical: photographs for the calibration of the network.
+        context: as in ``Session``.
+        steps: progress over the steps.
+        remaining: progress over the photographs.
+    """
+    steps.begin(f"preparing {start.name}")
+    with Extractor(start, typical, context, steps) as extractor:
+        steps.begin(f"running {start.name}")
+        variations = variations_of(len(photographs.files))
+        features = extractor.features(photographs.files, variations, remaining).astype(np.float64)
+    steps.begin("training the last layer")
+    unknown, groups = background(start)
+    truth = np.array(photographs.truth, np.int64)
+    return Examples(features, truth, unknown, groups, len(photographs.classes))
 
 
 class _Steps:
@@ -214,7 +236,7 @@ def _right(photographs: Photographs, out: Path, context: str, progress: Progress
         right = 0
         for number, (path, truth) in enumerate(pairs, 1):
             progress(f"photograph {number} of {len(pairs)}")
-            ranked = [entry.index for entry in classifier.classify(path, top=len(classifier.labels))]
+            ranked = [prediction.index for prediction in classifier.classify(path, top=len(classifier.labels))]
             right += next(index for index in ranked if index < len(photographs.classes)) == truth
     return right / len(pairs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -100,13 +101,13 @@ def find(folder: Path, progress: ProgressCallback = no_progress) -> Photographs:
     files: list[Path] = []
     truth: list[int] = []
     problems: list[InputError] = []
-    total, opened = sum(map(len, images.values())), 0
+    total = sum(map(len, images.values()))
+    numbers = itertools.count(1)
     for path, images_of_class in images.items():
         label = unicodedata.normalize("NFC", path.name)
         readable = []
         for file in images_of_class:
-            opened += 1
-            progress(f"photograph {opened} of {total}")
+            progress(f"photograph {next(numbers)} of {total}")
             try:
                 preprocess.open_image(file)
                 readable.append(file)
@@ -189,8 +190,8 @@ def contact_sheet(photographs: Photographs, side: int = 96, columns: int = 10) -
     sheet = Image.new("RGB", (columns * side, sum(heights) + gap * (len(files_by_class) - 1)), "white")
     top = 0
     for files, height in zip(files_by_class, heights):
-        for number, file in enumerate(files):
-            row, column = divmod(number, columns)
+        for index, file in enumerate(files):
+            row, column = divmod(index, columns)
             sheet.paste(_thumbnail(file, side), (column * side, top + row * side))
         top += height + gap
     return sheet

@@ -91,41 +91,28 @@ def compare(
         RunError: the framework or the driver failed.
     """
     io_options, layer_pictures = io_options or IoOptions(), min(layer_pictures, len(samples))
-    layers = [
-        layer
-        for layer in (bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers)
-        if not ops.get(layer.op).is_input and not isinstance(ops.get(layer.op), (ViewOperator, Upload))
-    ]
+    layers = _compared_layers(bundle)
     ranges = stored_ranges(bundle)
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)
         about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, io_options, progress)
-        outputs = [
-            (output, _in_shape(model, bundle, output, np.load(folder / outputs_file(index))))
+        expected = {
+            output.name: _in_shape(model, bundle, output, np.load(folder / outputs_file(index)))
             for index, output in enumerate(bundle.manifest.outputs)
-        ]
-        totals, by_layer = [Agreement() for _ in outputs], {layer: Agreement() for layer in about["layers"]}
+        }
+        by_layer = {layer: Agreement() for layer in about["layers"]}
         counts = {layer: ClippedCount(ranges.get(layer)) for layer in about["layers"]}
         with Session(bundle, context=context) as session:
             for index in range(layer_pictures):
                 _add_layers(session, samples[index], folder, index, by_layer, counts)
                 progress(1)
-            drawn = []
-            for index, results in enumerate(session.stream(samples)):
-                drawn += [results] if index < verdict.PICTURES else []
-                for (output, expected), total in zip(outputs, totals):
-                    values = results[output.name]
-                    is_softmax = about["softmax"].get(output.name, False)
-                    total.add(softmax(values.astype(np.float64)) if is_softmax else values, expected[index])
-                progress(1)
-            gl = session.context.gl
-            driver = f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
+            by_output, first_results = _compare_outputs(session, samples, expected, about["softmax"], progress)
             agreement: dict[str, Any] = {
                 "pictures": len(samples),
                 "framework": _framework(model)[0],
                 "beside": about["beside"],
-                "driver": driver,
-                "outputs": [_output_entry(output, total, about) for (output, _), total in zip(outputs, totals)],
+                "driver": _driver_text(session),
+                "outputs": [_output_entry(output, by_output[output.name], about) for output in bundle.manifest.outputs],
                 **_layer_entries(bundle, layers, about, by_layer, counts),
             }
             too_far = bool(beyond(agreement))
@@ -133,18 +120,64 @@ def compare(
                 agreement["loses_most"] = verdict.lost(bundle, samples)
             if too_far:
                 judge = verdict.Verdict(bundle, [name for name, is_softmax in about["softmax"].items() if is_softmax])
-                for index, results in enumerate(drawn):
-                    judge.add(samples[index], results, {output.name: expected[index] for output, expected in outputs})
-                judged = judge.as_json()
-                agreement["judged"], agreement["wrong"] = len(drawn), selfcheck.check(session).wrong
-                agreement["outputs"] = [{**end, **judged[end["name"]]} for end in agreement["outputs"]]
+                for index, results in enumerate(first_results):
+                    judge.add(samples[index], results, {name: values[index] for name, values in expected.items()})
+                verdicts = judge.as_json()
+                agreement["judged"], agreement["wrong"] = len(first_results), selfcheck.check(session).wrong
+                agreement["outputs"] = [{**output, **verdicts[output["name"]]} for output in agreement["outputs"]]
     return agreement
 
 
-def _output_entry(output: Output, total: Agreement, about: Mapping[str, Any]) -> dict[str, Any]:
+def _compared_layers(bundle: Bundle) -> list[Layer | Node]:
+    """Return the layers of a bundle that compute values: neither inputs nor views nor uploads."""
+    layers: Sequence[Layer | Node] = bundle.graph.nodes if len(bundle.parts) > 1 else bundle.network.layers
+    operators = [ops.get(layer.op) for layer in layers]
+    return [
+        layer
+        for layer, operator in zip(layers, operators)
+        if not operator.is_input and not isinstance(operator, (ViewOperator, Upload))
+    ]
+
+
+def _compare_outputs(
+    session: Session,
+    samples: Sequence[Mapping[str, NDArray[Any]]],
+    expected: Mapping[str, NDArray[np.float32]],
+    is_softmax: Mapping[str, bool],
+    progress: CountCallback,
+) -> tuple[dict[str, Agreement], list[Mapping[str, NDArray[Any]]]]:
+    """Run the bundle on all samples; return the agreement of each output, and the results of the first samples.
+
+    Args:
+        session: runs the bundle.
+        samples: the inputs.
+        expected: the model's values of each output, with the samples as the first axis.
+        is_softmax: whether the model's output is a softmax, which the bundle leaves out.
+        progress: called with 1 after every sample.
+    """
+    agreements = {name: Agreement() for name in expected}
+    first_results: list[Mapping[str, NDArray[Any]]] = []
+    for index, results in enumerate(session.stream(samples)):
+        if index < verdict.PICTURES:
+            first_results.append(results)
+        for name, agreement in agreements.items():
+            values = results[name]
+            if is_softmax.get(name, False):
+                values = softmax(values.astype(np.float64))
+            agreement.add(values, expected[name][index])
+        progress(1)
+    return agreements, first_results
+
+
+def _driver_text(session: Session) -> str:
+    gl = session.context.gl
+    return f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
+
+
+def _output_entry(output: Output, agreement: Agreement, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entry of an output in the result of ``compare``."""
     is_softmax = about["softmax"].get(output.name, False)
-    return {"name": output.name, "softmax": is_softmax, **total.as_json(), **_shares(output, total)}
+    return {"name": output.name, "softmax": is_softmax, **agreement.as_json(), **_shares(output, agreement)}
 
 
 def _layer_entries(
@@ -184,19 +217,20 @@ def _in_framework(
     progress: CountCallback,
 ) -> dict[str, Any]:
     """Run the model in a separate process, which writes its outputs into the folder; return their description."""
+    inputs = bundle.manifest.inputs
     files = {}
-    for index, entry in enumerate(bundle.manifest.inputs):
-        files[entry.name] = str(folder / f"input-{index}.npy")
-        np.save(files[entry.name], np.stack([sample[entry.name] for sample in samples]))
+    for index, name in enumerate(model_input.name for model_input in inputs):
+        files[name] = str(folder / f"input-{index}.npy")
+        np.save(files[name], np.stack([sample[name] for sample in samples]))
     job: dict[str, Any] = {
         "model": str(model),
         "inputs": files,
         "count": len(samples),
-        "numbers": [entry.name for entry in bundle.manifest.inputs if entry.kind == NUMBERS and len(entry.shape) == 3],
+        "numbers": [value.name for value in inputs if value.kind == NUMBERS and len(value.shape) == 3],
         "pictures": {
-            entry.name: {"scales": entry.value.scales, "zeros": entry.value.zeros}
-            for entry in bundle.manifest.inputs
-            if isinstance(entry.value, FeatureMap) and entry.kind == PICTURE
+            picture.name: {"scales": picture.value.scales, "zeros": picture.value.zeros}
+            for picture in inputs
+            if isinstance(picture.value, FeatureMap) and picture.kind == PICTURE
         },
         "layers": [layer.name for layer in layers],
         "outputs": [
@@ -237,13 +271,13 @@ def _framework(model: Path) -> tuple[str, str]:
     return _FRAMEWORKS[importers.kind_of(model)]
 
 
-def _shares(output: Output, total: Agreement) -> dict[str, float]:
+def _shares(output: Output, agreement: Agreement) -> dict[str, float]:
     """Return the shares of an output's equal samples or values, if they are meaningful."""
     if any(step.step == ARGMAX for step in output.steps):
-        return {"same": total.same}
+        return {"same": agreement.same}
     if len(output.shape) != 1 or output.shape[0] == 1:
         return {}
-    return {"top1": total.top1, "margin": total.margin, "margin_share": total.margin_share}
+    return {"top1": agreement.top1, "margin": agreement.margin, "margin_share": agreement.margin_share}
 
 
 def steps(pictures: int, layer_pictures: int) -> int:
@@ -278,11 +312,11 @@ def _add_layers(
     counts: Mapping[str, ClippedCount],
 ) -> None:
     """Add every layer of a sample, one after the other, because all together can take gigabytes."""
-    order = {name: index for index, name in enumerate(by_layer)}
+    positions = {name: position for position, name in enumerate(by_layer)}
     for name, output in session.layers(sample):
-        if name not in order:
+        if name not in positions:
             continue
-        expected = np.load(folder / layer_file(index, order[name]))
+        expected = np.load(folder / layer_file(index, positions[name]))
         if expected.size == output.size:
             # A vector can be a map of 1x1 pixels in the model; the values and their order are the same.
             by_layer[name].add(output.ravel(), expected.ravel())

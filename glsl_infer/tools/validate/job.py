@@ -100,11 +100,11 @@ def _in_exported_range(
     if np.abs(own - exported).max() <= tolerance:
         return node
     ranges = job["input_ranges"]
-    given = node.name if node.name in ranges else ""
-    if given in ranges:
-        name = f"{given}=" if given else ""
-        said, right = (f"--input-range={name}{bounds[0]:g},{bounds[1]:g}" for bounds in (ranges[given], (low, high)))
-        raise InputError(f"{said}: the model was exported with {right}; leave the option out")
+    key = node.name if node.name in ranges else ""  # the range of the only input needs no name
+    if key in ranges:
+        name = f"{key}=" if key else ""
+        actual, expected = (f"--input-range={name}{start:g},{end:g}" for start, end in (ranges[key], (low, high)))
+        raise InputError(f"{actual}: the model was exported with {expected}; leave the option out")
     return with_picture_range(node, (high - low,), (-255.0 * low / (high - low) if low else 0.0,))
 
 
@@ -150,15 +150,17 @@ def compared(
     Raises:
         InputError: the model has no such output.
     """
-    graph_node = output_of(graph, output["name"])
-    if output["steps"] or graph_node.steps or len(output["layers"]) > 1:
-        return graph_node.name, "", False
+    model_output = output_of(graph, output["name"])
+    if output["steps"] or model_output.steps or len(output["layers"]) > 1:
+        return model_output.name, "", False
     node = nodes.get(output["layers"][0], "")
-    last = graph.by_name[graph_node.layers[0]]
+    last = graph.by_name[model_output.layers[0]]
     while last.op == "identity" and not last.operator.is_input:  # a change of quantisation
         last = graph.by_name[last.inputs[0]]
     is_softmax = ops.get(last.op).host_step(last) == SOFTMAX
-    return (graph_node.name, node, False) if is_softmax and node in tensors else (graph_node.name, "", is_softmax)
+    if is_softmax and node in tensors:
+        return model_output.name, node, False
+    return model_output.name, "", is_softmax
 
 
 def write_about(
@@ -168,7 +170,7 @@ def write_about(
     about = {
         "layers": layers,
         "computes": {name: nodes[name] for name in layers},
-        "softmax": {output["name"]: entry for output, entry in zip(job["outputs"], softmax)},
+        "softmax": {output["name"]: is_softmax for output, is_softmax in zip(job["outputs"], softmax)},
         "beside": version,
     }
     (Path(job["out"]) / ABOUT).write_text(json.dumps(about), "utf-8")

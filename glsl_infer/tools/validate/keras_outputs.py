@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError
+from glsl_infer.graph import Graph
 from glsl_infer.importers import keras as importer
 from glsl_infer.importers import own_modules
 from glsl_infer.support.child_process import execute, report_progress
@@ -31,6 +32,8 @@ from glsl_infer.tools.validate.job import (
     outputs_file,
     write_about,
 )
+
+Samples = Mapping[str, NDArray[Any]]
 
 BATCH = 8
 """Size of all batches: constant, so outputs do not depend on the number of samples in a batch."""
@@ -47,39 +50,52 @@ def work(job: dict[str, Any]) -> None:
             raise ModelError("the model is not functional")
         sizes = {} if options.shapes else _free(network, job["inputs"])
         network = importer.with_sizes(network, sizes, options.shapes)
-        graph = importer.to_graph(network, io_options=replace(options, shapes={}))
+        imported = importer.to_graph(network, io_options=replace(options, shapes={}))
     except ModelError as error:  # the bundle was made from the result of TensorFlow's converter
         (Path(job["out"]) / ABOUT).write_text(json.dumps({"refused": str(error)}), "utf-8")
         return
-    tensors, (graph, nodes) = importer.tensors_of(network), as_exported(graph, job)
-    layers = [name for name in job["layers"] if nodes.get(name) in tensors]
-    whole_outputs, selected = importer.outputs_of(network), []
+    graph, nodes = as_exported(imported, job)
+    tensors, model_outputs = importer.tensors_of(network), importer.outputs_of(network)
+    samples = load_inputs(graph, job["inputs"])
+    output_tensors, softmaxes = [], []
     for output in job["outputs"]:
         name, node, is_softmax = compared(graph, output, nodes, tensors)
-        selected.append((tensors[node] if node else whole_outputs[name], is_softmax))
-    samples = load_inputs(graph, job["inputs"])
-    model, out = importer.with_outputs(network, [end for end, _ in selected]), Path(job["out"])
-    rows: list[list[NDArray[np.float32]]] = [[] for _ in selected]
+        output_tensors.append(tensors[node] if node else model_outputs[name])
+        softmaxes.append(is_softmax)
+    _save_outputs(network, output_tensors, job, graph, samples)
+    layers = [name for name in job["layers"] if nodes.get(name) in tensors]
+    if layers:
+        _save_layers(network, [tensors[nodes[name]] for name in layers], job, graph, samples)
+    write_about(job, layers, nodes, softmaxes, importer.version())
 
-    def shaped(values: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
-        """Return samples in the shapes of the model's inputs, which can lack the channel axis of a grey image."""
-        return [value.reshape(len(value), *tensor.shape[1:]) for value, tensor in zip(values, network.inputs)]
 
+def _save_outputs(network: Any, tensors: list[Any], job: dict[str, Any], graph: Graph, samples: Samples) -> None:
+    """Write the values of the model's outputs for all samples, a file for each output."""
+    model = importer.with_outputs(network, tensors)
+    rows: list[list[NDArray[np.float32]]] = [[] for _ in tensors]
     for first in range(0, job["count"], BATCH):
         count = min(BATCH, job["count"] - first)
-        for row, values in zip(rows, _predicted(model, shaped(batch(graph, samples, first, count, BATCH)))):
+        inputs = _in_input_shapes(network, batch(graph, samples, first, count, BATCH))
+        for row, values in zip(rows, _predicted(model, inputs)):
             row.append(np.asarray(values)[:count])
         report_progress(count)
     for index, row in enumerate(rows):
-        np.save(out / outputs_file(index), np.concatenate(row))
-    if layers:
-        parts = importer.with_outputs(network, [tensors[nodes[name]] for name in layers])
-        for index in range(job["layer_pictures"]):
-            outputs = _predicted(parts, shaped(batch(graph, samples, index, 1, 1)))
-            for at, value in enumerate(outputs):
-                np.save(out / layer_file(index, at), np.asarray(value)[0])
-            report_progress(1)
-    write_about(job, layers, nodes, [is_softmax for _, is_softmax in selected], importer.version())
+        np.save(Path(job["out"]) / outputs_file(index), np.concatenate(row))
+
+
+def _save_layers(network: Any, tensors: list[Any], job: dict[str, Any], graph: Graph, samples: Samples) -> None:
+    """Write the values of layers for the first samples, a file for each sample and layer."""
+    model = importer.with_outputs(network, tensors)
+    for index in range(job["layer_pictures"]):
+        inputs = _in_input_shapes(network, batch(graph, samples, index, 1, 1))
+        for position, values in enumerate(_predicted(model, inputs)):
+            np.save(Path(job["out"]) / layer_file(index, position), np.asarray(values)[0])
+        report_progress(1)
+
+
+def _in_input_shapes(network: Any, values: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
+    """Return samples in the shapes of the model's inputs, which can lack the channel axis of a grey image."""
+    return [value.reshape(len(value), *tensor.shape[1:]) for value, tensor in zip(values, network.inputs)]
 
 
 def _free(network: Any, files: Mapping[str, str]) -> dict[str, tuple[int, int]]:

@@ -130,25 +130,28 @@ def work(job: dict[str, Any]) -> None:
     sizes = _free(model, job["inputs"])
     graph = importer.to_graph(model, io_options=replace(options, sizes=sizes, shapes={}, constants={}))
     tensors, (graph, nodes) = importer.tensors_of(model, sizes), as_exported(graph, job)
-    layers = [name for name in job["layers"] if nodes.get(name) in tensors]
-    outputs, selected = dict(model.outputs), []
+    model_outputs, output_tensors, softmaxes = dict(model.outputs), [], []
     for output in job["outputs"]:
         name, node, is_softmax = compared(graph, output, nodes, tensors)
-        selected.append((tensors[node] if node else outputs[name], is_softmax))
-    samples, numbers = load_inputs(graph, job["inputs"]), [dict(model.inputs)[node.name] for node in graph.inputs]
-    shapes = {
-        tensor: (1, *graph.shapes[node.name]) for tensor, node in zip(numbers, graph.inputs) if node.name in sizes
-    }
+        output_tensors.append(tensors[node] if node else model_outputs[name])
+        softmaxes.append(is_softmax)
+    samples, model_inputs = load_inputs(graph, job["inputs"]), dict(model.inputs)
+    input_tensors = [model_inputs[node.name] for node in graph.inputs]
     if options.shapes:
-        shapes = {tensor: model.tensors[tensor].shape for tensor in numbers}
-    constants = {index: np.asarray(Constants(model)[index]) for _, index in full_model.inputs if index not in numbers}
+        shapes = {tensor: model.tensors[tensor].shape for tensor in input_tensors}
+    else:
+        shapes = {model_inputs[node.name]: (1, *graph.shapes[node.name]) for node in graph.inputs if node.name in sizes}
+    constants = {
+        tensor: np.asarray(Constants(model)[tensor]) for _, tensor in full_model.inputs if tensor not in input_tensors
+    }
+    output_shapes = [graph.shape_of(output_of(graph, output["name"])) for output in job["outputs"]]
     runner, out = LiteRt(job["model"], every_tensor=True, shapes=shapes), Path(job["out"])
-    rows: list[list[NDArray[np.float32]]] = [[] for _ in selected]
-    readable: list[str] = layers
+    rows: list[list[NDArray[np.float32]]] = [[] for _ in output_tensors]
+    readable = [name for name in job["layers"] if nodes.get(name) in tensors]
     for index in range(job["count"]):
-        runner.run({**constants, **dict(zip(numbers, batch(graph, samples, index, 1, 1)))})
-        for row, (tensor, _), output in zip(rows, selected, job["outputs"]):
-            value, shape = _required(runner, tensor, job["model"]), graph.shape_of(output_of(graph, output["name"]))
+        runner.run({**constants, **dict(zip(input_tensors, batch(graph, samples, index, 1, 1)))})
+        for row, tensor, shape in zip(rows, output_tensors, output_shapes):
+            value = _required(runner, tensor, job["model"])
             row.append(value.reshape(shape) if value.size == np.prod(shape) else value[0])  # some have no batch
         report_progress(1)
         if index < job["layer_pictures"]:
@@ -156,7 +159,7 @@ def work(job: dict[str, Any]) -> None:
             report_progress(1)
     for index, row in enumerate(rows):
         np.save(out / outputs_file(index), np.stack(row))
-    write_about(job, readable, nodes, [is_softmax for _, is_softmax in selected], runner.version())
+    write_about(job, readable, nodes, softmaxes, runner.version())
 
 
 def _write_layers(

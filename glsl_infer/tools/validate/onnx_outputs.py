@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ class OnnxRuntime:
         except Exception as error:  # its exception classes have no common base below Exception
             raise InputError(f"{path}: ONNX Runtime cannot run it ({str(error).splitlines()[0][:200]})") from None
         self._tensors, self._constants = list(tensors), dict(constants or {})
-        self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
+        self._input_types = {argument.name: argument.type for argument in self._session.get_inputs()}
 
     def run(
         self, inputs: Mapping[str, NDArray[np.float32]], spans: Mapping[str, tuple[float, float]]
@@ -89,7 +89,7 @@ class OnnxRuntime:
             inputs: real values, in the file's shapes.
             spans: real values of the smallest and largest integer of 8-bit inputs.
         """
-        fed = {name: _stored(self._inputs[name].type, value, spans.get(name)) for name, value in inputs.items()}
+        fed = {name: _stored(self._input_types[name], value, spans.get(name)) for name, value in inputs.items()}
         return dict(zip(self._tensors, self._session.run(self._tensors, {**fed, **self._constants})))
 
     @staticmethod
@@ -133,61 +133,88 @@ def _stored(data_type: str, value: NDArray[np.float32], span: tuple[float, float
     return stored
 
 
+@dataclass(frozen=True)
+class _Tensor:
+    """A tensor of the file to compare: its name, and its layout as a value of the graph."""
+
+    name: str
+    view: View
+
+
+class _Comparison:
+    """The model of a job, its samples, and the runs that compute tensors of it."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self._job = job
+        options = options_of(job)
+        files = {name: np.load(path, mmap_mode="r") for name, path in job["inputs"].items()}
+        sizes = {name: values.shape[1:3] for name, values in files.items() if values.ndim == 4}
+        io_options = replace(options, sizes={} if options.shapes else _free(job["model"], sizes))
+        outputs = tuple(output["name"] for output in job["outputs"])
+        self.imported = importer.imported(job["model"], io_options=_chosen(job["model"], io_options, outputs))
+        self.graph, self.nodes = as_exported(self.imported.survey.whole(), job)
+        self._samples = load_inputs(self.graph, job["inputs"])
+        self._feeds = [self.imported.names[node.name] for node in self.graph.inputs]
+        self._spans = {self.imported.names[name]: span for name, span in self.imported.spans.items()}
+        views = self.imported.inputs if io_options.shapes else {}
+        self._shapes = {self.imported.names[name]: view.shape for name, view in views.items()}
+
+    def tensor_of(self, node: str) -> _Tensor:
+        """Return the tensor with the values of a node."""
+        return _Tensor(self.imported.names[node], self.imported.tensors[node])
+
+    def outputs(self) -> tuple[list[_Tensor], list[bool]]:
+        """Return the tensor to compare with each output of the bundle, and whether a softmax follows it there."""
+        tensors, softmaxes = [], []
+        for output in self._job["outputs"]:
+            name, node, is_softmax = compared(self.graph, output, self.nodes, self.imported.tensors)
+            tensors.append(self.tensor_of(node) if node else _Tensor(name, self.imported.outputs[name]))
+            softmaxes.append(is_softmax)
+        return tensors, softmaxes
+
+    def values(self, tensors: Sequence[_Tensor], count: int) -> Iterator[list[NDArray[Any]]]:
+        """Yield the values of tensors, in the layouts of the graph, for each of the first samples.
+
+        Args:
+            tensors: the tensors to compute.
+            count: number of samples.
+        """
+        names = list(dict.fromkeys(tensor.name for tensor in tensors))
+        runtime = OnnxRuntime(self._job["model"], names, self._shapes, self.imported.constants)
+        for index in range(count):
+            results = runtime.run(self._inputs(index), self._spans)
+            yield [_as_node(tensor.view, results[tensor.name]) for tensor in tensors]
+
+    def _inputs(self, index: int) -> dict[str, NDArray[np.float32]]:
+        """Return the inputs of a sample in the shapes of the file, by name."""
+        arrays = batch(self.graph, self._samples, index, 1, 1)
+        views = [self.imported.inputs[node.name] for node in self.graph.inputs]
+        return {feed: view.as_in_file(array[0]) for feed, view, array in zip(self._feeds, views, arrays)}
+
+
 def work(job: dict[str, Any]) -> None:
     """Run a job; see ``job``."""
-    options = options_of(job)
-    files = {name: np.load(path, mmap_mode="r") for name, path in job["inputs"].items()}
-    sizes = {name: values.shape[1:3] for name, values in files.items() if values.ndim == 4}
-    io_options = replace(options, sizes={} if options.shapes else _free(job["model"], sizes))
-    outputs = tuple(output["name"] for output in job["outputs"])
-    imported = importer.imported(job["model"], io_options=_chosen(job["model"], io_options, outputs))
-    graph, nodes = as_exported(imported.survey.whole(), job)
-    layers = [name for name in job["layers"] if nodes.get(name) in imported.tensors]
-    selected = []
-    for output in job["outputs"]:
-        name, node, is_softmax = compared(graph, output, nodes, imported.tensors)
-        tensor = (imported.names[node], imported.tensors[node]) if node else (name, imported.outputs[name])
-        selected.append((*tensor, is_softmax))
-    samples = load_inputs(graph, job["inputs"])
-    feeds = [imported.names[node.name] for node in graph.inputs]
-    spans = {imported.names[name]: span for name, span in imported.spans.items()}
-    out = Path(job["out"])
-
-    def read(index: int) -> dict[str, NDArray[np.float32]]:
-        arrays = batch(graph, samples, index, 1, 1)
-        return {
-            feed: imported.inputs[node.name].as_in_file(array[0])
-            for feed, node, array in zip(feeds, graph.inputs, arrays)
-        }
-
-    shapes = {imported.names[name]: view.shape for name, view in imported.inputs.items()} if io_options.shapes else {}
-
-    def runner_of(tensors: Iterable[str]) -> OnnxRuntime:
-        return OnnxRuntime(job["model"], list(dict.fromkeys(tensors)), shapes, imported.constants)
-
-    runner = runner_of(name for name, _, _ in selected)
-    rows: list[list[NDArray[Any]]] = [[] for _ in selected]
-    for index in range(job["count"]):
-        values = runner.run(read(index), spans)
-        for row, (name, view, _) in zip(rows, selected):
-            row.append(np.asarray(_as_node(view, values[name]), np.float32))
+    comparison = _Comparison(job)
+    graph, nodes, out = comparison.graph, comparison.nodes, Path(job["out"])
+    layers = [name for name in job["layers"] if nodes.get(name) in comparison.imported.tensors]
+    outputs, softmaxes = comparison.outputs()
+    rows: list[list[NDArray[Any]]] = [[] for _ in outputs]
+    for values in comparison.values(outputs, job["count"]):
+        for row, value in zip(rows, values):
+            row.append(np.asarray(value, np.float32))
         report_progress(1)
     groups = _groups([int(np.prod(graph.shapes[nodes[name]])) for name in layers])
     for group in groups:
-        views = {at: imported.tensors[nodes[layers[at]]] for at in group}
-        names = {at: imported.names[nodes[layers[at]]] for at in group}
-        runner = runner_of(names.values())
-        for index in range(job["layer_pictures"]):
-            values = runner.run(read(index), spans)
-            for at, view in views.items():
-                np.save(out / layer_file(index, at), _as_node(view, values[names[at]]))
+        tensors = [comparison.tensor_of(nodes[layers[position]]) for position in group]
+        for index, values in enumerate(comparison.values(tensors, job["layer_pictures"])):
+            for position, value in zip(group, values):
+                np.save(out / layer_file(index, position), value)
             if group is groups[-1]:
                 report_progress(1)
     for index, (row, output) in enumerate(zip(rows, job["outputs"])):
-        np.save(
-            out / outputs_file(index), _stacked(row, graph.shape_of(output_of(graph, output["name"])), output["name"])
-        )
-    write_about(job, layers, nodes, [is_softmax for _, _, is_softmax in selected], runner.version())
+        shape = graph.shape_of(output_of(graph, output["name"]))
+        np.save(out / outputs_file(index), _stacked(row, shape, output["name"]))
+    write_about(job, layers, nodes, softmaxes, OnnxRuntime.version())
 
 
 def _stacked(values: Sequence[NDArray[Any]], shape: Sequence[int], name: str) -> NDArray[Any]:
@@ -214,12 +241,12 @@ def _groups(sizes: Sequence[int]) -> list[range]:
     """Return ranges of indices whose sizes add up to at most ``_BATCH_BYTES``, or of a single larger one."""
     groups: list[range] = []
     batch_bytes = 0
-    for at, size in enumerate(sizes):
+    for index, size in enumerate(sizes):
         if groups and batch_bytes + size <= _BATCH_BYTES:
-            groups[-1] = range(groups[-1].start, at + 1)
+            groups[-1] = range(groups[-1].start, index + 1)
             batch_bytes += size
         else:
-            groups.append(range(at, at + 1))
+            groups.append(range(index, index + 1))
             batch_bytes = size
     return groups
 

@@ -26,41 +26,55 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
         agreement: result of ``compare.compare``, with ``model`` and ``bundle``.
         failures: a sentence for each exceeded threshold.
     """
-    rows = [
-        ("images", f"{agreement['pictures']}"),
-        (agreement["framework"], agreement["beside"]),
-        ("GPU", agreement["driver"]),
-    ]
-    for end in agreement["outputs"]:
-        of = f" of '{end['name']}'" if len(agreement["outputs"]) > 1 else ""
-        rows += [(f"cosine similarity{of}", f"{end['cosine']:.6f}")]
-        rows += [(f"of the worst image{of}", f"{end['worst_cosine']:.6f}")]
-        rows += [(f"largest error{of}", f"{end['max_error']:.6g}"), (f"mean error{of}", f"{end['mean_error']:.6g}")]
-        rows += [(f"SQNR{of}", decibels(end["sqnr_db"]))]
-        rows += [(f"same first label{of}", f"{100 * end['top1']:.2f} %")] if "top1" in end else []
-        rows += [(f"same class of a pixel{of}", f"{100 * end['same']:.2f} %")] if "same" in end else []
-    head = "".join(
-        f"<tr><td class=name>{_text(key)}</td><td class=name>{_text(value)}</td></tr>" for key, value in rows
-    )
-    verdict = (
-        "".join(f"<p class=beyond>{_text(failure)}</p>" for failure in failures)
-        or "<p>Everything is within its thresholds.</p>"
-    ) + "".join(f"<p>{_text(sentence)}</p>" for sentence in blamed(agreement))
-    layers = "".join(
-        f"<tr><td class=name>{_text(layer['layer'])}</td><td class=name>{_text(layer['computes'])}</td>"
-        f"<td>{layer['cosine']:.6f}</td><td>{layer['max_error']:.4g}</td><td>{layer['mean_error']:.4g}</td>"
-        f"<td>{decibels(layer['sqnr_db'])}</td><td>{clipped_share(layer)}</td>"
-        f"<td class=wide>{_bar(layer['sqnr_db'])}</td></tr>"
-        for layer in agreement["layers"]
-    )
     names = f"{_text(agreement['bundle'])} beside {_text(agreement['model'])}"
+    facts = "".join(
+        f"<tr><td class=name>{_text(name)}</td><td class=name>{_text(value)}</td></tr>"
+        for name, value in _facts(agreement)
+    )
+    failed = "".join(f"<p class=beyond>{_text(failure)}</p>" for failure in failures)
+    verdict = failed or "<p>Everything is within its thresholds.</p>"
+    reasons = "".join(f"<p>{_text(sentence)}</p>" for sentence in blamed(agreement))
+    layers = "".join(map(_layer_row, agreement["layers"]))
     return (
         f"<!doctype html>\n<html lang=en><meta charset=utf-8><title>{names}</title><style>{_STYLE}</style>\n"
-        f"<h1>{names}</h1>\n{verdict}\n<table>{head}</table>\n<h2>Layer by layer</h2>\n"
+        f"<h1>{names}</h1>\n{verdict}{reasons}\n<table>{facts}</table>\n<h2>Layer by layer</h2>\n"
         "<table><tr><th class=name>layer</th><th class=name>layer of the model</th><th>cosine</th>"
         "<th>max error</th><th>mean error</th><th>SQNR</th><th>clipped</th>"
         f"<th class=name>(bar: {_BEST_DB:.0f} dB)</th></tr>"
         f"{layers}</table>\n</html>\n"
+    )
+
+
+def _facts(agreement: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return names and values of the upper table: what was compared, and the errors of each output."""
+    facts = [
+        ("images", f"{agreement['pictures']}"),
+        (agreement["framework"], agreement["beside"]),
+        ("GPU", agreement["driver"]),
+    ]
+    for output in agreement["outputs"]:
+        of = f" of '{output['name']}'" if len(agreement["outputs"]) > 1 else ""
+        facts += [
+            (f"cosine similarity{of}", f"{output['cosine']:.6f}"),
+            (f"of the worst image{of}", f"{output['worst_cosine']:.6f}"),
+            (f"largest error{of}", f"{output['max_error']:.6g}"),
+            (f"mean error{of}", f"{output['mean_error']:.6g}"),
+            (f"SQNR{of}", decibels(output["sqnr_db"])),
+        ]
+        if "top1" in output:
+            facts.append((f"same first label{of}", f"{100 * output['top1']:.2f} %"))
+        if "same" in output:
+            facts.append((f"same class of a pixel{of}", f"{100 * output['same']:.2f} %"))
+    return facts
+
+
+def _layer_row(layer: dict[str, Any]) -> str:
+    """Return the row of a layer in the lower table."""
+    return (
+        f"<tr><td class=name>{_text(layer['layer'])}</td><td class=name>{_text(layer['computes'])}</td>"
+        f"<td>{layer['cosine']:.6f}</td><td>{layer['max_error']:.4g}</td><td>{layer['mean_error']:.4g}</td>"
+        f"<td>{decibels(layer['sqnr_db'])}</td><td>{clipped_share(layer)}</td>"
+        f"<td class=wide>{_bar(layer['sqnr_db'])}</td></tr>"
     )
 
 

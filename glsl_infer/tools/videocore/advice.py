@@ -49,7 +49,7 @@ def advise(report: Report) -> list[Advice]:
         if not row.failed
         for advice in _jobs(row) + _code(row, row.total > SMALL_SHARE * report.total)
     ]
-    return sorted(hints, key=lambda entry: -entry.saves)
+    return sorted(hints, key=lambda hint: -hint.saves)
 
 
 def advise_author(report: Report, board: Board, draw_share: float) -> list[Advice]:

@@ -122,7 +122,7 @@ def kernel_ms(name: str, board: Board) -> float:
 
 def left_out(name: str, board: Board) -> float:
     """Return the time of the article's frame with the kernel's time of the other board, scaled by ``SPEED``."""
-    (other,) = (each for each in BOARDS if each.name != board.name)
+    (other,) = (candidate for candidate in BOARDS if candidate.name != board.name)
     kernel = kernel_ms(name, other) * SPEED[other.name] / SPEED[board.name]
     return milliseconds(article()[name], name, board, kernel)
 
@@ -134,7 +134,7 @@ def article() -> dict[str, Work]:
     jobs = [count for count, *_ in data["jobs"]]
     cpu = [data["arm_instructions"] / sum(jobs)] * sum(jobs)
     return {
-        name: Work([entry[1 + index] for entry in data["jobs"] for _ in range(entry[0])], cpu)
+        name: Work([job[1 + index] for job in data["jobs"] for _ in range(job[0])], cpu)
         for index, name in enumerate(data["sets"])
     }
 

@@ -105,8 +105,8 @@ def streamed_ms(row: Row, board: Board, cache: int = INSTRUCTION_CACHE) -> float
 
 def layer_ms(row: Row, board: Board, draw_share: float = DRAW_SHARE) -> float:
     """Return the milliseconds of a layer with its draws and jobs."""
-    each = costs(board, draw_share)
-    return gpu_ms(row, board) + row.passes * each.draw + row.jobs * each.job
+    cost = costs(board, draw_share)
+    return gpu_ms(row, board) + row.passes * cost.draw + row.jobs * cost.job
 
 
 def estimate(
@@ -117,8 +117,8 @@ def estimate(
     draws, jobs = report.totals["passes"], report.totals["jobs"]
 
     def total(share: float) -> float:
-        each = costs(board, share)
-        return gpu + draws * each.draw + jobs * each.job
+        cost = costs(board, share)
+        return gpu + draws * cost.draw + jobs * cost.job
 
     low, high = sorted((total(0.0), total(1.0)))
     streamed = sum(streamed_ms(row, board, instruction_cache) for row in report.rows)

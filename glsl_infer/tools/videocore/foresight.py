@@ -115,45 +115,46 @@ def foresee(bundle: Bundle, shaders: Mapping[str, Shader]) -> Foresight:
         shaders: the driver's statistics by program; missing programs are estimated.
     """
     board = BOARDS[0]
-    each = costs(board)
+    cost = costs(board)
     layers = {layer.name: layer for layer in bundle.network.layers}
-    fragments = {entry.name: entry.fragment for entry in bundle.manifest.programs}
-    cached: dict[tuple[str, str], float] = {}
+    fragments = {program.name: program.fragment for program in bundle.manifest.programs}
+    instructions: dict[tuple[str, str], float] = {}  # of a pixel, by layer and program
     computing: dict[str, float] = defaultdict(float)
     passes: dict[str, list[Pass]] = defaultdict(list)
-    known_ms, unknown_ms = 0.0, 0.0
-    for entry in bundle.manifest.passes:
-        key = entry.layer, entry.program
-        if key not in cached:
-            shader = shaders.get(entry.program)
-            text = bundle.members[fragments[entry.program]].decode("ascii")
-            cached[key] = _foreseen(bundle, layers[entry.layer], text) if shader is None else float(shader.executed)
-        groups = groups_of(entry)
-        milliseconds = 1e3 * cached[key] * groups * CYCLES / QPUS / board.clock
-        computing[entry.layer] += milliseconds
-        if entry.program in shaders:
-            known_ms += milliseconds
+    compiled_ms, estimated_ms = 0.0, 0.0
+    for draw in bundle.manifest.passes:
+        key = draw.layer, draw.program
+        shader = shaders.get(draw.program)
+        if key not in instructions:
+            text = bundle.members[fragments[draw.program]].decode("ascii")
+            instructions[key] = (
+                _foreseen(bundle, layers[draw.layer], text) if shader is None else float(shader.executed)
+            )
+        milliseconds = 1e3 * instructions[key] * groups_of(draw) * CYCLES / QPUS / board.clock
+        computing[draw.layer] += milliseconds
+        if shader is None:
+            estimated_ms += milliseconds
         else:
-            unknown_ms += milliseconds
-        passes[entry.layer].append(entry)
+            compiled_ms += milliseconds
+        passes[draw.layer].append(draw)
     rows = tuple(
         LayerTime(
             name,
             layers[name].op,
-            computing[name] + len(drawn) * each.draw + len({entry.target for entry in drawn}) * each.job,
-            len(drawn),
-            len({entry.program for entry in drawn}),
+            computing[name] + len(draws) * cost.draw + len({draw.target for draw in draws}) * cost.job,
+            len(draws),
+            len({draw.program for draw in draws}),
         )
-        for name, drawn in passes.items()
+        for name, draws in passes.items()
     )
-    total, draws, jobs = sum(computing.values()), len(bundle.manifest.passes), bundle.manifest.jobs
+    total, draw_count, job_count = sum(computing.values()), len(bundle.manifest.passes), bundle.manifest.jobs
     return Foresight(
-        total + draws * each.draw + jobs * each.job,
+        total + draw_count * cost.draw + job_count * cost.job,
         total,
-        draws,
-        jobs,
+        draw_count,
+        job_count,
         len(bundle.manifest.programs),
-        known_ms / ((known_ms + unknown_ms) or 1.0) if unknown_ms else 1.0,
+        compiled_ms / (compiled_ms + estimated_ms) if estimated_ms else 1.0,
         rows,
     )
 

@@ -61,7 +61,7 @@ class KnownPrograms:
             self.path = None if folder is None else folder / f"{_identity(driver)}{SUFFIX}"
         with contextlib.suppress(ValueError, TypeError, LookupError, AttributeError, RecursionError):
             data = json.loads(read_own(self.path) if self.path else b"null")
-            programs = {str(key): Shader(*map(int, numbers)) for key, numbers in data["programs"].items()}
+            programs = {str(key): Shader(*map(int, figures)) for key, figures in data["programs"].items()}
             self.name, self._programs = str(data["name"]), programs
 
     def get(self, key: str) -> Shader | None:

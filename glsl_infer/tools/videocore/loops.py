@@ -56,31 +56,33 @@ def executions(listing: Sequence[str], shader_loops: Sequence[Loop]) -> list[int
         shader_loops: the shader's loops. ``_trip_counts`` decides which of them the compiler unrolled.
     """
     branches = {
-        at: at + _DELAY + int(match[1]) // _BYTES for at, line in enumerate(listing) if (match := _BRANCH.match(line))
+        index: index + _DELAY + int(match[1]) // _BYTES
+        for index, line in enumerate(listing)
+        if (match := _BRANCH.match(line))
     }
     machine_loops = sorted(
-        (_loop(target, at + _DELAY - 1, branches) for at, target in branches.items() if target <= at),
+        (_loop(target, index + _DELAY - 1, branches) for index, target in branches.items() if target <= index),
         key=lambda loop: (loop.first, -loop.last),
     )
     times = [1] * len(listing)
     for loop, trips in zip(machine_loops, _trip_counts(machine_loops, shader_loops)):
-        for at in range(loop.first, min(loop.last + 1, len(listing))):
-            times[at] *= _times(loop, at, trips)
+        for index in range(loop.first, min(loop.last + 1, len(listing))):
+            times[index] *= _times(loop, index, trips)
     return times
 
 
 def _loop(first: int, last: int, branches: dict[int, int]) -> _MachineLoop:
-    inside = sorted(at for at in branches if first <= at < last)
-    leave = next((at for at in inside if branches[at] > last), None)
-    stay = None if leave is None else next((at for at in inside if branches[at] == leave + _DELAY), None)
+    inside = sorted(index for index in branches if first <= index < last)
+    leave = next((index for index in inside if branches[index] > last), None)
+    stay = None if leave is None else next((index for index in inside if branches[index] == leave + _DELAY), None)
     return _MachineLoop(first, last, leave, stay)
 
 
-def _times(loop: _MachineLoop, at: int, trips: int) -> int:
+def _times(loop: _MachineLoop, index: int, trips: int) -> int:
     """Return the executions of an instruction: the trip count, in the head one more, and 1 in the exit."""
-    if loop.leave is None or at >= loop.leave + _DELAY:
+    if loop.leave is None or index >= loop.leave + _DELAY:
         return trips
-    if loop.stay is not None and at >= loop.stay + _DELAY:
+    if loop.stay is not None and index >= loop.stay + _DELAY:
         return 1
     return trips + 1
 
@@ -96,16 +98,16 @@ def _trip_counts(machine_loops: Sequence[_MachineLoop], shader_loops: Sequence[L
     ]
     best, trips = -1, [1] * len(machine_loops)
     for chosen in itertools.combinations(range(len(shader_loops)), len(machine_loops)):
-        computed = sum(shader_loops[at].executed for at in chosen)
-        if computed > best and [_enclosing(at, chosen, shader_loops) for at in chosen] == depths:
-            best, trips = computed, [shader_loops[at].turns for at in chosen]
+        computed = sum(shader_loops[index].executed for index in chosen)
+        if computed > best and [_enclosing(index, chosen, shader_loops) for index in chosen] == depths:
+            best, trips = computed, [shader_loops[index].turns for index in chosen]
     return trips
 
 
-def _enclosing(at: int, chosen: Sequence[int], shader_loops: Sequence[Loop]) -> int:
+def _enclosing(index: int, chosen: Sequence[int], shader_loops: Sequence[Loop]) -> int:
     """Return the number of chosen loops around a loop."""
-    depth, count = shader_loops[at].depth, 0
-    for before in range(at - 1, -1, -1):
+    depth, count = shader_loops[index].depth, 0
+    for before in range(index - 1, -1, -1):
         if shader_loops[before].depth < depth:
             depth = shader_loops[before].depth
             count += before in chosen

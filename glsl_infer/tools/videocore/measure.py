@@ -41,7 +41,7 @@ def measure(
         RunError: the driver refuses a shader, or crashes.
     """
     bundle = bundles.read(path)
-    shaders = range(2 * len({entry.program for entry in bundle.manifest.passes}))
+    shaders = range(2 * len({draw.program for draw in bundle.manifest.passes}))
     loops = loops_of(bundle)
     command = module_command("glsl_infer.tools.videocore.harness", path)
     with tempfile.TemporaryFile() as messages:

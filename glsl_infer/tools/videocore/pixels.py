@@ -164,8 +164,8 @@ def _draws(bundle: Bundle, node: Node) -> bool:
 
 def exact_layers(bundle: Bundle, picture: NDArray[np.uint8]) -> dict[str, Array]:
     """Return every node's exact output, and the values of the input image."""
-    numbers = picture_values(bundle.graph.input, picture).astype(np.float64)
-    return {bundle.graph.input.name: numbers, **dict(reference.layers(bundle, picture))}
+    values = picture_values(bundle.graph.input, picture).astype(np.float64)
+    return {bundle.graph.input.name: values, **dict(reference.layers(bundle, picture))}
 
 
 def alone(session: Session, exact: dict[str, Array]) -> list[LayerPixels]:
@@ -193,7 +193,7 @@ def _frame(bundle: Bundle, name: str, output: NDArray[np.float32], expected: NDA
     if result.steps or len(result.values) > 1:
         steps = (output != expected).astype(np.float64)
     else:
-        actual, right = (in_steps(numbers.astype(np.float64), result.values[0]) for numbers in (output, expected))
+        actual, right = (in_steps(values.astype(np.float64), result.values[0]) for values in (output, expected))
         steps = np.abs(actual - right)
     top = bool(output.argmax() == expected.argmax()) if output.ndim == 1 else None
     return PicturePixels(

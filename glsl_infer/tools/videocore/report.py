@@ -160,62 +160,62 @@ def report(bundle: Bundle, measured: Measured, file: str = "bundle") -> Report:
     textures = {texture.name: 4 * texture.width * texture.height for texture in bundle.manifest.textures}
     rows = []
     for layer in bundle.network.layers:
-        passes = [entry for entry in bundle.manifest.passes if entry.layer == layer.name]
+        passes = [draw for draw in bundle.manifest.passes if draw.layer == layer.name]
         if passes:
-            targets = sum(textures[name] for name in {entry.target for entry in passes})
+            targets = sum(textures[name] for name in {draw.target for draw in passes})
             rows.append(_row(layer.name, layer.op, passes, measured, targets, floor.products(layer)))
     problems = _failures(bundle.manifest.passes, measured) + _single_threaded(rows)
-    rendered = sum(textures[name] for name in {entry.target for entry in bundle.manifest.passes})
+    rendered = sum(textures[name] for name in {draw.target for draw in bundle.manifest.passes})
     return Report(file, measured.driver, tuple(rows), measured.programs, measured.frame, tuple(problems), rendered)
 
 
 def _row(
     layer: str, op: str, passes: Sequence[Pass], measured: Measured, texture_bytes: int, products: int | None
 ) -> Row:
-    compiled = [(entry, measured.programs[entry.program]) for entry in passes if entry.program in measured.programs]
+    compiled = [(draw, measured.programs[draw.program]) for draw in passes if draw.program in measured.programs]
     shaders = [shader for _, shader in compiled]
     waiting = [shader for shader in shaders if shader.fetches]  # shaders without fetches do not need a second thread
     # A layer without a clear draws in another layer's job. Here, between two flushes, it has its own job, which loads.
-    jobs = measured.jobs.get(layer, ()) if any(entry.clear for entry in passes) else ()
+    jobs = measured.jobs.get(layer, ()) if any(draw.clear for draw in passes) else ()
     return Row(
         layer,
         op,
         len(passes),
-        len({entry.program for entry in passes}),
-        sum(entry.pixels for entry in passes),
-        sum(groups_of(entry) for entry in passes),
+        len({draw.program for draw in passes}),
+        sum(draw.pixels for draw in passes),
+        sum(groups_of(draw) for draw in passes),
         min((shader.instructions for shader in shaders), default=0),
         max((shader.instructions for shader in shaders), default=0),
-        sum(shader.executed * entry.pixels for entry, shader in compiled),
-        sum(shader.executed * groups_of(entry) for entry, shader in compiled),
+        sum(shader.executed * draw.pixels for draw, shader in compiled),
+        sum(shader.executed * groups_of(draw) for draw, shader in compiled),
         min((shader.threads for shader in waiting or shaders), default=0),
         max((shader.uniforms for shader in shaders), default=0),
         max((shader.cycles for shader in shaders), default=0),
         max((shader.fetches for shader in shaders), default=0),
-        sum(shader.fetches * entry.pixels for entry, shader in compiled),
+        sum(shader.fetches * draw.pixels for draw, shader in compiled),
         products,
         len(jobs),
         sum(job.tiles for job in jobs),
         sum(job.loads for job in jobs),
         sum(job.command_bytes for job in jobs),
         texture_bytes,
-        layer in measured.failures or any(entry.program in measured.failures for entry in passes),
+        layer in measured.failures or any(draw.program in measured.failures for draw in passes),
     )
 
 
-def groups_of(entry: Pass) -> int:
+def groups_of(draw: Pass) -> int:
     """Return the groups of ``LANES`` pixels that a pass draws; the last of each quad can be incomplete."""
-    return sum(slices_of(quad.width * quad.height, LANES) for quad in entry.quads)
+    return sum(slices_of(quad.width * quad.height, LANES) for quad in draw.quads)
 
 
 def _failures(passes: Sequence[Pass], measured: Measured) -> list[Problem]:
     """Return a problem for each layer that fails; a program of several layers is named in each."""
     problems: dict[tuple[str, str], Problem] = {}
-    for entry in passes:
-        for name, where in ((entry.program, f"program '{entry.program}': "), (entry.layer, "")):
+    for draw in passes:
+        for name, prefix in ((draw.program, f"program '{draw.program}': "), (draw.layer, "")):
             if name in measured.failures:
-                text = f"{where}{measured.failures[name]}"
-                problems.setdefault((entry.layer, measured.failures[name]), Problem(entry.layer, text, True))
+                text = f"{prefix}{measured.failures[name]}"
+                problems.setdefault((draw.layer, measured.failures[name]), Problem(draw.layer, text, True))
     return list(problems.values())
 
 

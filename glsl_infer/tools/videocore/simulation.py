@@ -74,7 +74,7 @@ def simulate(path: str | Path, executor: Executor) -> Simulation:
         InputError, RunError: as for ``Executor.answer_of``.
     """
     data = executor.answer_of("glsl_infer.tools.videocore.simulation", path)
-    sets = tuple(Clocks(**{**entry, "of_jobs": tuple(entry["of_jobs"])}) for entry in data.pop("sets"))
+    sets = tuple(Clocks(**{**clocks, "of_jobs": tuple(clocks["of_jobs"])}) for clocks in data.pop("sets"))
     return Simulation(sets, **{**data, "draws_of_jobs": tuple(data["draws_of_jobs"])})
 
 
@@ -107,7 +107,9 @@ def draw(bundle: bundles.Bundle, names: Sequence[str] = SETS) -> Simulation:
             summed = {field: spent[field] for field in list(Clocks.__dataclass_fields__)[1:-1]}
             sets.append(Clocks(name=name, of_jobs=tuple(of_jobs), **summed))
         controls.switch("TIME", "off")
-    texels = sum(math.prod(entry.shape[:2]) for entry in bundle.manifest.inputs if entry.kind == PICTURE)
+    texels = sum(
+        math.prod(model_input.shape[:2]) for model_input in bundle.manifest.inputs if model_input.kind == PICTURE
+    )
     draws = tuple(sum(function.__name__ == "glDrawArrays" for function, _ in calls) for calls in jobs)
     return Simulation(tuple(sets), spent["draws"], spent["jobs"], spent["fragment_instructions"], texels, draws)
 

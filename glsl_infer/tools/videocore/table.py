@@ -71,7 +71,7 @@ def summary(reports: Sequence[Report], draw_share: float) -> str:
         draw_share: see ``estimate.estimate``.
     """
     report, sums = reports[-1], reports[-1].totals
-    instructions = ", ".join(f"{each.totals['total'] / 1e6:.1f} (Mesa {each.mesa})" for each in reports)
+    instructions = ", ".join(f"{of_mesa.totals['total'] / 1e6:.1f} (Mesa {of_mesa.mesa})" for of_mesa in reports)
     lines = [
         f"{report.file}: {sums['passes']} draws in {sums['jobs']} jobs, {sums['programs']} programs, "
         f"million instructions: {instructions}",
@@ -134,7 +134,7 @@ def _side_by_side(reports: Sequence[Report], draw_share: float) -> str:
         layer_rows = [next((row for row in report.rows if row.layer == layer), None) for report in reports]
         cells = [layer]
         for row in layer_rows:
-            cells += [EMPTY_CELL] * 3 if row is None else _cells_beside(row)
+            cells += [EMPTY_CELL] * 3 if row is None else _cells_of_bundle(row)
         rows.append(cells + [_change(layer_rows[0], row) for row in layer_rows[1:]])
     totals = [report.total for report in reports]
     rows.append(
@@ -159,7 +159,7 @@ def as_csv(reports: Sequence[Report], draw_share: float) -> str:
     writer: Any = None
     for report in reports:
         for row in report.rows:
-            entry = {
+            figures = {
                 "file": report.file,
                 "mesa": report.mesa,
                 **vars(row),
@@ -171,9 +171,9 @@ def as_csv(reports: Sequence[Report], draw_share: float) -> str:
                 },
             }
             if writer is None:
-                writer = csv.DictWriter(text, list(entry), lineterminator="\n")
+                writer = csv.DictWriter(text, list(figures), lineterminator="\n")
                 writer.writeheader()
-            writer.writerow({key: plain_text.cell(value) for key, value in entry.items()})
+            writer.writerow({key: plain_text.cell(value) for key, value in figures.items()})
     return text.getvalue().rstrip("\n")
 
 
@@ -206,7 +206,7 @@ def _cells(row: Row, total: int, draw_share: float) -> list[str]:
     ]
 
 
-def _cells_beside(row: Row) -> list[str]:
+def _cells_of_bundle(row: Row) -> list[str]:
     """Return the cells of a layer in a table of several bundles."""
     if not row.instructions:
         return [EMPTY_CELL] * 3

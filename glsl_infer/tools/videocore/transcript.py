@@ -131,29 +131,31 @@ def parse_compiled(lines: Iterable[str], loops: Loops = NO_LOOPS) -> Measured:
 
 def loops_of(bundle: Bundle) -> Loops:
     """Return the loops of a bundle's programs; programs without loops are omitted."""
-    texts = {entry.name: bundle.members[entry.fragment].decode("ascii") for entry in bundle.manifest.programs}
+    texts = {program.name: bundle.members[program.fragment].decode("ascii") for program in bundle.manifest.programs}
     loops = {name: parse_shader(name, text).loops for name, text in texts.items()}
     return {name: turns for name, turns in loops.items() if turns}
 
 
 class _Reader:
+    """Parser of a transcript; arguments as for ``parse``."""
+
     def __init__(self, passes: Sequence[Pass], loops: Loops) -> None:
         self.passes, self.loops = passes, loops
         self.driver, self.programs, self.failures = "", dict[str, Shader](), dict[str, str]()
-        self.jobs: dict[str, list[Job]] = {entry.layer: [] for entry in passes}
+        self.jobs: dict[str, list[Job]] = {draw.layer: [] for draw in passes}
         self.frame: list[Job] = []
         self.listings: dict[str, list[str]] = {}
         self._drawn: Pass | None = None
-        self._whole = self._listing = False
+        self._in_frame = self._listing = False
         self._stage, self._reason = "", ""
 
     def read(self, lines: Iterable[str]) -> Measured:
         for line in lines:
             self._line(line.rstrip("\n"))
-        for entry in self.passes:
-            if entry.program not in self.programs:
-                self.failures.setdefault(entry.program, SKIPPED)
-        self._look_for_skipped_draws()
+        for draw in self.passes:
+            if draw.program not in self.programs:
+                self.failures.setdefault(draw.program, SKIPPED)
+        self._record_skipped_draws()
         return Measured(
             self.driver,
             self._executed(),
@@ -192,7 +194,7 @@ class _Reader:
         elif line.startswith("@driver "):
             self.driver = line.split(" ", 1)[1]
         elif line == "@frame":
-            self._drawn, self._whole = None, True
+            self._drawn, self._in_frame = None, True
         elif match := _SUBMITTED.match(line):
             self._submitted([int(number, 16 if number == match[11] else 10) for number in match.groups()])
         elif self._drawn is not None:
@@ -229,8 +231,8 @@ class _Reader:
         else:
             self._listing = False
 
-    def _submitted(self, numbers: list[int]) -> None:
-        commands, record_bytes, records, uniforms, width, height, left, right, top, bottom, flags = numbers
+    def _submitted(self, fields: list[int]) -> None:
+        commands, record_bytes, records, uniforms, width, height, left, right, top, bottom, flags = fields
         job = Job(
             width,
             height,
@@ -239,7 +241,7 @@ class _Reader:
             not flags & _USE_CLEAR_COLOR,
             commands + record_bytes + uniforms,
         )
-        if self._whole:
+        if self._in_frame:
             self.frame.append(job)
         elif self._drawn is not None:
             self.jobs[self._drawn.layer].append(job)
@@ -253,9 +255,9 @@ class _Reader:
                 programs[name] = replace(programs[name], executed=counts.instructions, fetches=counts.fetches)
         return programs
 
-    def _look_for_skipped_draws(self) -> None:
+    def _record_skipped_draws(self) -> None:
         """Record a failure for layers whose draws were not submitted for an unknown reason."""
         for layer, jobs in self.jobs.items():
-            reported = any(entry.program in self.failures for entry in self.passes if entry.layer == layer)
+            reported = any(draw.program in self.failures for draw in self.passes if draw.layer == layer)
             if not reported and not sum(job.records for job in jobs):
                 self.failures[layer] = "compiles, but none of its draws reaches the GPU"

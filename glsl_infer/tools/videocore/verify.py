@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
@@ -26,7 +27,7 @@ from glsl_infer.tools.videocore import driver as drivers
 from glsl_infer.tools.videocore.driver import Driver
 from glsl_infer.tools.videocore.known_programs import KnownPrograms, key_of
 from glsl_infer.tools.videocore.report import SMALL_SHARE
-from glsl_infer.tools.videocore.transcript import Measured, loops_of, parse_compiled
+from glsl_infer.tools.videocore.transcript import Loops, Measured, loops_of, parse_compiled
 
 ONE_THREAD = "one thread is left of two, so that nothing is computed while a texel is on its way"
 
@@ -103,7 +104,7 @@ def measured(bundle: Bundle, seconds: float, *, prefix: Path | None = None) -> t
         prefix: the driver's folder, see ``driver.find``.
     """
     users: dict[str, list[str]] = defaultdict(list)
-    for layer, program in dict.fromkeys((entry.layer, entry.program) for entry in bundle.manifest.passes):
+    for layer, program in dict.fromkeys((draw.layer, draw.program) for draw in bundle.manifest.passes):
         users[layer].append(program)
     try:
         driver = drivers.find(prefix)
@@ -118,7 +119,7 @@ def measured(bundle: Bundle, seconds: float, *, prefix: Path | None = None) -> t
 
 def _ordered(bundle: Bundle, users: Mapping[str, Sequence[str]]) -> list[str]:
     """Return all programs: first the longest of each layer, then the second of each, and so on."""
-    lengths = {entry.name: len(bundle.members[entry.fragment]) for entry in bundle.manifest.programs}
+    lengths = {program.name: len(bundle.members[program.fragment]) for program in bundle.manifest.programs}
     ranks: dict[str, tuple[int, int]] = {}
     for programs in users.values():
         for rank, name in enumerate(sorted(programs, key=lambda name: -lengths[name])):
@@ -128,29 +129,52 @@ def _ordered(bundle: Bundle, users: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _compiled(bundle: Bundle, names: Sequence[str], driver: Driver, seconds: float) -> tuple[Measured, str]:
     """Return the driver's statistics of programs compiled in this order, and the reason if it failed to run."""
-    entries = {entry.name: entry for entry in bundle.manifest.programs}
+    described = {program.name: program for program in bundle.manifest.programs}
     text = {name: data.decode("ascii") for name, data in bundle.members.items() if name.startswith("shaders/")}
-    most = max((entry.varyings for entry in entries.values()), default=0)
+    varyings = max((program.varyings for program in described.values()), default=0)
     common = {
         "prelude": bundle.members[PRELUDE].decode("ascii"),
-        "attributes": ["position", *(f"corner{index}" for index in range(most))],
+        "attributes": ["position", *(f"corner{index}" for index in range(varyings))],
     }
-    known = KnownPrograms(driver)
-    keys = {name: key_of(common, text[entries[name].vertex], text[entries[name].fragment]) for name in names}
-    shaders = {name: shader for name in names if (shader := known.get(keys[name])) is not None}
-    names = [name for name in names if name not in shaders]
-    workers = min(os.cpu_count() or 1, math.ceil(len(names) / PROGRAMS_PER_PROCESS))
+    sources = {name: (text[described[name].vertex], text[described[name].fragment]) for name in names}
+    cache = KnownPrograms(driver)
+    keys = {name: key_of(common, *sources[name]) for name in names}
+    shaders = {name: shader for name in names if (shader := cache.get(keys[name])) is not None}
+    programs = [
+        {"name": name, "vertex": sources[name][0], "fragment": sources[name][1]}
+        for name in names
+        if name not in shaders
+    ]
+    results, note = _compiled_in_processes(programs, common, driver, loops_of(bundle), seconds)
+    failures: dict[str, str] = {}
+    for result in results:
+        shaders.update(result.programs)
+        failures.update(result.failures)
+    driver_name = max((result.driver for result in results), default=cache.name)
+    cache.keep(driver_name, {keys[name]: shader for name, shader in shaders.items() if name not in failures})
+    return Measured(driver_name, shaders, failures), note
+
+
+def _compiled_in_processes(
+    programs: Sequence[Mapping[str, str]], common: Mapping[str, Any], driver: Driver, loops: Loops, seconds: float
+) -> tuple[list[Measured], str]:
+    """Return the driver's statistics of each process, and the reason if one failed to run.
+
+    Args:
+        programs: name, vertex shader and fragment shader of each program.
+        common: prelude and attributes of all programs.
+        driver: compiles the programs.
+        loops: as for ``parse_compiled``.
+        seconds: time limit; a process that exceeds it is killed, and its statistics so far are returned.
+    """
+    workers = min(os.cpu_count() or 1, math.ceil(len(programs) / PROGRAMS_PER_PROCESS))
     until = time.monotonic() + seconds
-    outputs, note, loops = [], "", loops_of(bundle)
+    results, note = [], ""
     with tempfile.TemporaryDirectory() as folder:
         processes = []
         for worker in range(workers):
-            programs = [
-                {"name": name, "vertex": text[entries[name].vertex], "fragment": text[entries[name].fragment]}
-                for name in names[worker::workers]
-            ]
             job = Path(folder) / f"{worker}.json"
-            job.write_text(json.dumps({**common, "programs": programs}), "utf-8")
+            job.write_text(json.dumps({**common, "programs": programs[worker::workers]}), "utf-8")
             processes.append(_started(job, driver, disassembly=bool(loops)))
         for process in processes:
             try:
@@ -161,14 +185,8 @@ def _compiled(bundle: Bundle, names: Sequence[str], driver: Driver, seconds: flo
             else:
                 if process.returncode:
                     note = f"the driver in {driver.prefix} does not work here ({last_line(messages)})"
-            outputs.append(parse_compiled(output.splitlines(), loops))
-    failures: dict[str, str] = {}
-    for part in outputs:
-        shaders.update(part.programs)
-        failures.update(part.failures)
-    driver_name = max((part.driver for part in outputs), default=known.name)
-    known.keep(driver_name, {keys[name]: shader for name, shader in shaders.items() if name not in failures})
-    return Measured(driver_name, shaders, failures), note
+            results.append(parse_compiled(output.splitlines(), loops))
+    return results, note
 
 
 def _started(job: Path, driver: Driver, *, disassembly: bool) -> subprocess.Popen[str]:
@@ -186,9 +204,9 @@ def _started(job: Path, driver: Driver, *, disassembly: bool) -> subprocess.Pope
 def _checks(bundle: Bundle, users: Mapping[str, Sequence[str]], measured: Measured) -> tuple[LayerCheck, ...]:
     checks = []
     work: dict[str, int] = defaultdict(int)
-    for entry in bundle.manifest.passes:
-        if entry.program in measured.programs:
-            work[entry.layer] += measured.programs[entry.program].executed * entry.pixels
+    for draw in bundle.manifest.passes:
+        if draw.program in measured.programs:
+            work[draw.layer] += measured.programs[draw.program].executed * draw.pixels
     frame = sum(work.values())
     for layer, programs in users.items():
         shaders = [measured.programs[name] for name in programs if name in measured.programs]

@@ -106,13 +106,15 @@ def explain(bundle: Bundle, measured: Measured, report: Report, layer: str) -> W
     row = next(row for row in report.rows if row.layer == layer)
     loops = loops_of(bundle)
     totals = dict.fromkeys(PURPOSES, 0)
-    for entry in (entry for entry in bundle.manifest.passes if entry.layer == layer):
-        listing = measured.listings.get(entry.program, "").splitlines()
+    for draw in bundle.manifest.passes:
+        if draw.layer != layer:
+            continue
+        listing = measured.listings.get(draw.program, "").splitlines()
         if row.failed or not listing:
-            reason = measured.failures.get(entry.program) or measured.failures.get(layer, "nothing was compiled")
+            reason = measured.failures.get(draw.program) or measured.failures.get(layer, "nothing was compiled")
             raise RunError(f"{report.file}: layer '{layer}': {reason}")
-        for purpose, times in zip(purposes(listing), executions(listing, loops.get(entry.program, ()))):
-            totals[purpose] += times * entry.pixels
+        for purpose, times in zip(purposes(listing), executions(listing, loops.get(draw.program, ()))):
+            totals[purpose] += times * draw.pixels
     floors = dict.fromkeys(PURPOSES, None if row.products is None else 0)
     if row.products is not None:
         floors.update(products=row.products, fetches=floor.COORDINATES * row.fetched)

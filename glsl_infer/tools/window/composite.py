@@ -17,7 +17,11 @@ from glsl_infer.tasks.masks import BLUR, BLUR_SHARE, Mask
 TINT = "tint"
 Colour = tuple[int, int, int]
 
-_PLACES = ("place", "picture", "mask", "seen", "reach", "edge", "ground", "radius")
+_COLOURED = 1
+_LOOKS = {TINT: 0, BLUR: 2}
+"""The macro LOOK of shaders/masked.frag for each look, and for a coloured background."""
+
+_UNIFORMS = ("place", "picture", "mask", "seen", "reach", "edge", "ground", "radius")
 
 
 class Composite:
@@ -56,7 +60,7 @@ class Composite:
             look: ``tint``, ``blur``, or the colour of a background.
         """
         gl = self._gl
-        program, uniforms = self._program(0 if look == TINT else 2 if look == BLUR else 1)
+        program, uniforms = self._program(_LOOKS.get(look, _COLOURED) if isinstance(look, str) else _COLOURED)
         gl.UseProgram(program)
         gl.Uniform1i(uniforms["picture"], 0)
         gl.Uniform1i(uniforms["mask"], 1)
@@ -65,10 +69,10 @@ class Composite:
         box, (rows, columns) = mask.box, mask.part.shape
         across = (box[2] - box[0]) / (right - left) / columns
         down = (box[3] - box[1]) / (bottom - top) / rows
-        seen = (across * width, down * height, box[0] / columns - across * left, box[1] / rows - down * top)
+        region = (across * width, down * height, box[0] / columns - across * left, box[1] / rows - down * top)
         ink = colour(1) if isinstance(look, str) else look
         radius = BLUR_SHARE * max(width, height)
-        self._set(uniforms["seen"], *seen)
+        self._set(uniforms["seen"], *region)
         self._set(uniforms["reach"], left / width, top / height, right / width, bottom / height)
         self._set(uniforms["edge"], *mask.edge)
         self._set(uniforms["ground"], *(byte / 255.0 for byte in ink), 1.0)
@@ -85,10 +89,8 @@ class Composite:
                 template("picture.vert").encode(), fragment.encode(), ["corner"], "the mask"
             )
             self._objects.drop_shaders()
-            self._programs[look] = (
-                program,
-                {name: self._gl.GetUniformLocation(program, name.encode()) for name in _PLACES},
-            )
+            locations = {name: self._gl.GetUniformLocation(program, name.encode()) for name in _UNIFORMS}
+            self._programs[look] = program, locations
         return self._programs[look]
 
     def _set(self, location: int, *values: float) -> None:

@@ -250,6 +250,6 @@ def reduced(picture: Image.Image, box: Box, max_size: int) -> Image.Image:
     Linear filtering reads 2 x 2 texels, so it would skip some of a larger image. Textures are not larger than
     ``max_size``.
     """
-    if all(side <= 2 * seen and side <= max_size for side, seen in zip(picture.size, box[2:])):
+    if all(side <= 2 * visible and side <= max_size for side, visible in zip(picture.size, box[2:])):
         return picture
     return picture.resize((min(box[2], max_size), min(box[3], max_size)), Image.Resampling.BOX, reducing_gap=2.0)

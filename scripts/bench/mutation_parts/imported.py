@@ -131,9 +131,9 @@ def main() -> int:
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/gl"), str(ROOT)]
     import operators_keras  # noqa: F401  it sets Keras' variables first
 
-    for part in args.parts or kinds:
-        (args.folder / part).mkdir(parents=True, exist_ok=True)
-        kinds[part](args.folder / part)
+    for kind in args.parts or kinds:
+        (args.folder / kind).mkdir(parents=True, exist_ok=True)
+        kinds[kind](args.folder / kind)
     return 0
 
 

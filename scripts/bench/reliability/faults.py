@@ -111,8 +111,8 @@ class Place:
         if self.run("new", "strace", *options):
             raise RunError(f"{self.name}: cannot be traced; strace must be allowed to")
         return [
-            (number, call)
-            for number, call in power_cut.calls(log.read_text("ascii", "replace"))
+            (index, call)
+            for index, call in power_cut.calls(log.read_text("ascii", "replace"))
             if any(f"{path}/".startswith(f"{self.folder}/") for path in call.paths)
         ]
 
@@ -120,20 +120,20 @@ class Place:
 def faults(place: Place, calls: list[tuple[int, power_cut.Call]]) -> Iterator[tuple[str, str]]:
     """Yield (kind of fault, problem or an empty string) for every fault at every call of a process."""
     changing = [
-        (number, call)
-        for number, call in calls
+        (index, call)
+        for index, call in calls
         if call.name != "lseek" and (call.name != "openat" or "O_CREAT" in call.words)
     ]
     log = place.folder.with_name("injected")
     names = {
-        name: [number for number, call in changing if call.name == name] for _, call in changing for name in [call.name]
+        name: [index for index, call in changing if call.name == name] for _, call in changing for name in [call.name]
     }
-    sampled = {number for numbers in names.values() for number in (numbers[0], numbers[len(numbers) // 2], numbers[-1])}
-    for number, call in changing:
-        for fault in (*SIGNALS, *ERRORS) if number in sampled else SIGNALS[:1]:
+    sampled = {index for indices in names.values() for index in (indices[0], indices[len(indices) // 2], indices[-1])}
+    for index, call in changing:
+        for fault in (*SIGNALS, *ERRORS) if index in sampled else SIGNALS[:1]:
             place.reset()
             how = f"signal={fault}" if fault in SIGNALS else f"error={fault}"
-            inject = f"inject={power_cut.CALLS}:{how}:when={number}"
+            inject = f"inject={power_cut.CALLS}:{how}:when={index}"
             code = place.run("new", "strace", "-o", str(log), "-e", f"trace={power_cut.CALLS}", "-e", inject)
             contents = place.seen()
             wrong = ""
@@ -143,10 +143,10 @@ def faults(place: Place, calls: list[tuple[int, power_cut.Call]]) -> Iterator[tu
                 wrong = "said that it worked"
             elif fault in ERRORS and "unlink" not in call.name and left(place):
                 wrong = "a temporary was left"
-            elif number in sampled:
+            elif index in sampled:
                 place.run("new")
                 wrong = "" if place.seen() == place.new else "cannot be written any more"
-            yield fault, f"{place.name}, {fault} at {call.name} {number}: {wrong}" if wrong else ""
+            yield fault, f"{place.name}, {fault} at {call.name} {index}: {wrong}" if wrong else ""
 
 
 def left(place: Place) -> bool:

@@ -215,8 +215,8 @@ def _passes(rng: Random, data: bytes) -> bytes:
         places_of_numbers = list(fields(manifest, table))
         for _ in range(rng.randint(1, 6)):
             at, form = rng.choice(places_of_numbers)
-            number = rng.choice(HOSTILE_FLOATS if form == "f" else HOSTILE_NUMBERS[form])
-            struct.pack_into(f"<{form}", table, at, number)
+            value = rng.choice(HOSTILE_FLOATS if form == "f" else HOSTILE_NUMBERS[form])
+            struct.pack_into(f"<{form}", table, at, value)
     if rng.random() < 0.5:
         key = rng.choice(("count", "quads"))
         manifest["passes"][key] += rng.choice((-1, 1, 1 << 16, 1 << 29))

@@ -49,24 +49,24 @@ class Call:
 
 def calls(trace: str) -> Iterator[tuple[int, Call]]:
     """Yield the calls of a trace (``strace -y -xx -s 99999999``), each with its index among those of ``CALLS``."""
-    number = 0
+    index = 0
     for line in trace.splitlines():
         match = _LINE.match(line)
         name = line.partition("(")[0]
-        number += name in CALLS.split(",")
+        index += name in CALLS.split(",")
         if not match or int(match[3]) < 0:
             continue
         words = match[2]
         base = [_plain(match).decode() for match in _DESCRIPTOR.findall(words)]
         strings = [_plain(match) for match in _STRING.findall(words)]
         if name in ("write", "pwrite64"):
-            yield number, Call(name, tuple(base[:1]), strings[0] if strings else b"", int(match[3]), words)
+            yield index, Call(name, tuple(base[:1]), strings[0] if strings else b"", int(match[3]), words)
         elif strings:
             relative = [os.fsdecode(text) for text in strings]
             absolute = [os.path.join(base[0], name) if base else name for name in relative]  # noqa: PTH118
-            yield number, Call(name, tuple(absolute), b"", int(match[3]), words)
+            yield index, Call(name, tuple(absolute), b"", int(match[3]), words)
         else:
-            yield number, Call(name, tuple(base), b"", int(match[3]), words)
+            yield index, Call(name, tuple(base), b"", int(match[3]), words)
 
 
 def _plain(text: str) -> bytes:
@@ -83,15 +83,15 @@ class _File:
 
     def content(self, cut: int, share: float) -> bytes:
         """Return the contents after a cut: all synced data, and a share of the rest."""
-        safe = max((place for place in self.synced if place < cut), default=-1)
+        safe = max((index for index in self.synced if index < cut), default=-1)
         loose = [write for write in self.writes if safe < write[0] < cut]
         writes = [write for write in self.writes if write[0] <= safe]
         if share == 1.0:
             writes += loose
         elif share > 0.0 and loose:
             half = loose[: (len(loose) + 1) // 2]
-            place, offset, data = half[-1]
-            writes += [*half[:-1], (place, offset, data[: len(data) // 2])]
+            index, offset, data = half[-1]
+            writes += [*half[:-1], (index, offset, data[: len(data) // 2])]
         contents = bytearray(self.before)
         for _, offset, data in writes:
             if offset < 0:  # truncated to a length
@@ -121,85 +121,82 @@ class Disk:
 
     def _replay(self, trace: list[Call]) -> None:
         tree, offsets = dict(self._start), dict[int, int]()
-        for place, call in enumerate(trace):
+        for index, call in enumerate(trace):
             inside = [path for path in call.paths if path in tree or os.path.dirname(path) in tree]  # noqa: PTH120
             if not inside:
                 continue
             path = inside[0]
             if call.name == "openat":
                 if "O_CREAT" in call.words and path not in tree:
-                    self._name(tree, place, "make", (path,), self._new())
+                    self._name(tree, index, "make", (path,), self._new())
                 elif "O_TRUNC" in call.words:
-                    self._files[tree[path]].writes.append((place, -1, b""))
+                    self._files[tree[path]].writes.append((index, -1, b""))
                 offsets[tree.get(path, -1)] = 0
             elif call.name.startswith("mkdir"):
-                self._name(tree, place, "make", (path,), self._new())
+                self._name(tree, index, "make", (path,), self._new())
             elif call.name.startswith("rename"):
-                self._name(tree, place, "swap" if "RENAME_EXCHANGE" in call.words else "move", call.paths[:2], -1)
+                self._name(tree, index, "swap" if "RENAME_EXCHANGE" in call.words else "move", call.paths[:2], -1)
             elif call.name in ("unlink", "unlinkat", "rmdir"):
-                self._name(tree, place, "drop", (path,), -1)
+                self._name(tree, index, "drop", (path,), -1)
             elif call.name in ("fsync", "fdatasync"):
-                self._files[tree[path]].synced.append(place)
-                self._synced.append((place, tree[path]))
+                self._files[tree[path]].synced.append(index)
+                self._synced.append((index, tree[path]))
             elif path in tree:
-                self._write(tree[path], place, call, offsets)
+                self._write(tree[path], index, call, offsets)
 
-    def _write(self, number: int, place: int, call: Call, offsets: dict[int, int]) -> None:
-        data, at = call.data[: max(0, call.number)], offsets.get(number, 0)
+    def _write(self, file: int, index: int, call: Call, offsets: dict[int, int]) -> None:
+        data, at = call.data[: max(0, call.number)], offsets.get(file, 0)
         if call.name == "lseek":
-            offsets[number] = call.number
+            offsets[file] = call.number
             return
         if call.name == "ftruncate":
-            self._files[number].writes.append((place, -int(call.words.rpartition(",")[2]) - 1, b""))
+            self._files[file].writes.append((index, -int(call.words.rpartition(",")[2]) - 1, b""))
             return
         if call.name == "pwrite64":
-            self._files[number].writes.append((place, int(call.words.rpartition(",")[2]), data))
+            self._files[file].writes.append((index, int(call.words.rpartition(",")[2]), data))
             return
         if call.name in ("sendfile", "copy_file_range"):
             source = call.paths[1] if call.name == "sendfile" else call.paths[0]
             data = Path(source).read_bytes()[at : at + call.number]
-        self._files[number].writes.append((place, at, data))
-        offsets[number] = at + len(data)
+        self._files[file].writes.append((index, at, data))
+        offsets[file] = at + len(data)
 
-    def _name(self, tree: Tree, place: int, change: str, paths: tuple[str, ...], number: int) -> None:
+    def _name(self, tree: Tree, index: int, change: str, paths: tuple[str, ...], file: int) -> None:
         folders = frozenset(tree[os.path.dirname(path)] for path in paths if os.path.dirname(path) in tree)  # noqa: PTH120
-        self._names.append((place, folders, change, paths, number))
-        _apply(tree, change, paths, number)
+        self._names.append((index, folders, change, paths, file))
+        _apply(tree, change, paths, file)
 
     def states(self, target: str) -> Iterator[tuple[int, dict[str, bytes] | None]]:
         """Yield (index of the cut, possible contents of ``target``): None if missing, else bytes by relative path."""
         for cut in range(self.length + 1):
             names = [name for name in self._names if name[0] < cut]
             sure = 0
-            for count, (place, folders, *_) in enumerate(names, 1):
-                if any(place < synced < cut and number in folders for synced, number in self._synced):
+            for count, (index, folders, *_) in enumerate(names, 1):
+                if any(index < synced < cut and file in folders for synced, file in self._synced):
                     sure = count
             tree = dict(self._start)
-            for _, _, change, paths, number in names[:sure]:
-                _apply(tree, change, paths, number)
+            for _, _, change, paths, file in names[:sure]:
+                _apply(tree, change, paths, file)
             for count in range(sure, len(names) + 1):
                 if count > sure:
                     _apply(tree, *names[count - 1][2:])
-                inside = {path: number for path, number in tree.items() if f"{path}/".startswith(f"{target}/")}
+                inside = {path: file for path, file in tree.items() if f"{path}/".startswith(f"{target}/")}
                 for share in SHARES:
                     yield (
                         cut,
-                        {
-                            path[len(target) :]: self._files[number].content(cut, share)
-                            for path, number in inside.items()
-                        }
+                        {path[len(target) :]: self._files[file].content(cut, share) for path, file in inside.items()}
                         or None,
                     )
 
 
-def _apply(tree: Tree, change: str, paths: tuple[str, ...], number: int) -> None:
+def _apply(tree: Tree, change: str, paths: tuple[str, ...], file: int) -> None:
     """Apply a call's changes of names; the contents of a folder move with the folder."""
 
     def detached(top: str) -> Tree:
         return {path: tree.pop(path) for path in list(tree) if f"{path}/".startswith(f"{top}/")}
 
     if change == "make":
-        tree[paths[0]] = number
+        tree[paths[0]] = file
     elif change == "drop":
         detached(paths[0])
     else:

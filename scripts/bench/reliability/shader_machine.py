@@ -196,25 +196,25 @@ class Machine:
                 return at + 1
             at += 1
 
-    def _store(self, variable: list[Any], part: Any, value: Array) -> None:
+    def _store(self, variable: list[Any], components: Any, value: Array) -> None:
         new = variable[1].copy()
-        new[:, part] = value
+        new[:, components] = value
         variable[1] = np.where(self.active[:, None], new, variable[1])
         variable[2] = variable[2] | self.active
 
     def _assignment(self, at: int) -> int:
         variable, at = self._find(self.tokens[at]), at + 1
-        part: Any = slice(None)
+        components: Any = slice(None)
         if self.tokens[at] == ".":
-            part, at = _components(self.tokens[at + 1]), at + 2
+            components, at = _components(self.tokens[at + 1]), at + 2
         sign = self.tokens[at]
         value, at = self._expression(at + 1)
-        if (sign != "=" or part != slice(None)) and not variable[2][self.active].all():
+        if (sign != "=" or components != slice(None)) and not variable[2][self.active].all():
             raise UnsoundError("an undefined variable is changed")
         if sign != "=":
             self._count()
-            value = self._calculated(sign[0], ("", variable[1][:, part]), value)
-        self._store(variable, part, value[1])
+            value = self._calculated(sign[0], ("", variable[1][:, components]), value)
+        self._store(variable, components, value[1])
         return at + 1
 
     def _loop(self, at: int) -> int:
@@ -269,10 +269,12 @@ class Machine:
         """Return a product; of a driver that multiplies constants first, with its variable and its constant factor."""
         if not self.fast or "int" in (left[0], right[0]):
             return self._calculated("*", left, right)
-        parts = [value[2:] or (value, None) for value in (left, right)]
-        variable, factor = (self._product_of([part[k] for part in parts if part[k] is not None]) for k in (0, 1))
-        whole = self._product_of([part for part in (variable, factor) if part is not None])
-        return (*whole[:2], variable, factor)
+        operands = [value[2:] or (value, None) for value in (left, right)]
+        variable, factor = (
+            self._product_of([operand[k] for operand in operands if operand[k] is not None]) for k in (0, 1)
+        )
+        product = self._product_of([value for value in (variable, factor) if value is not None])
+        return (*product[:2], variable, factor)
 
     def _product_of(self, values: list[Any]) -> Any:
         """Return the product of two values, the only value, or None."""
@@ -288,15 +290,15 @@ class Machine:
             return self._calculated("*", left, self._flushed(_calculated("/", (right[0], ones), right)))
         return self._flushed(_calculated(sign, left, right))
 
-    def _constant(self, number: tuple[str, Any]) -> Any:
-        number = self._flushed(number)
-        return (*number, None, number)
+    def _constant(self, literal: tuple[str, Any]) -> Any:
+        literal = self._flushed(literal)
+        return (*literal, None, literal)
 
     def _flushed(self, value: tuple[str, Any]) -> tuple[str, Any]:
-        kind, numbers = value
+        kind, array = value
         if kind == "bool":
             return value
-        return kind, np.where(np.abs(numbers) < np.finfo(np.float32).tiny, np.float32(0.0), numbers)
+        return kind, np.where(np.abs(array) < np.finfo(np.float32).tiny, np.float32(0.0), array)
 
     def _unary(self, at: int) -> tuple[tuple[str, Any], int]:
         if self.tokens[at] == "-":
@@ -317,8 +319,8 @@ class Machine:
         if token[0].isdigit():
             if token.isdigit():
                 return ("int", int(token, 8) if token[0] == "0" else int(token)), at
-            number = ("float", np.full((self.fragments, 1), np.float32(token)))
-            return (self._constant(number), at) if self.fast else (number, at)
+            literal = ("float", np.full((self.fragments, 1), np.float32(token)))
+            return (self._constant(literal), at) if self.fast else (literal, at)
         if self.tokens[at] == "(":
             return self._call(token, at + 1)
         kind, value, defined = self._find(token)
@@ -486,5 +488,5 @@ def _expanded(
                 at += 1
             at += 1
             bound = {param: list(_expanded(words, macros, hidden)) for param, words in zip(params, arguments)}
-            body = [part for word in body for part in bound.get(word, [word])]
+            body = [replaced for word in body for replaced in bound.get(word, [word])]
         yield from _expanded(body, macros, hidden | {token})

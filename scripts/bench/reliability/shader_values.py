@@ -78,9 +78,7 @@ class RandomShader:
 
     def __init__(self, seed: tuple[int, int]) -> None:
         self.random = random.Random(f"{seed}")
-        self.variables: list[dict[str, str]] = [
-            {"coord0": "vec4", "coord1": "vec4", "u": "float", "texel": "vec2"},
-        ]
+        self.variables: list[dict[str, str]] = [{"coord0": "vec4", "coord1": "vec4", "u": "float", "texel": "vec2"}]
         self.read_only = {"coord0", "coord1", "u", "texel"}
         self.functions: list[tuple[str, str, list[str]]] = []
         self.macros: dict[str, tuple[int, str]] = {}
@@ -163,13 +161,13 @@ class RandomShader:
 
     def _function(self) -> list[str]:
         kind = self._pick((*TYPES, "void"))
-        named = [entry[0] for entry in self.functions]
+        named = [known_function[0] for known_function in self.functions]
         name = self._pick(named) if named and self._chance(0.3) else self._name("f")
         on_some_devices = self._chance(0.1)
         if on_some_devices and self._chance(0.5):
             name = self._pick(("log2", "tan", "exact_exp"))
         params = [self._pick(TYPES) for _ in range(self.random.randint(0, 2))]
-        if any(entry[0] == name and entry[2] == params for entry in self.functions):
+        if any(known_function[0] == name and known_function[2] == params for known_function in self.functions):
             name = self._name("f")
         names = [self._name("p") for _ in params]
         lines = [f"{kind} {name}({', '.join(f'{a} {b}' for a, b in zip(params, names))}) {{"]
@@ -320,7 +318,7 @@ class RandomShader:
 
     def _function_value(self, kind: str, depth: int) -> str:
         """Call a function of the shader with a result of this type; return "" without such a function."""
-        suitable = [entry for entry in self.functions if entry[1] == kind]
+        suitable = [function for function in self.functions if function[1] == kind]
         if not suitable:
             return ""
         name, _, params = self._pick(suitable)
@@ -360,8 +358,8 @@ class RandomShader:
                 return f"{name}.{parts}"
         if kind == "vec4" and self._chance(0.2):
             return f"weights[{self._pick(('0', '1', '2', '3', '2 - 1'))}]"
-        number = self._pick(NUMBERS)
-        return str(number) if kind == "float" else f"{kind}({number})"
+        literal = self._pick(NUMBERS)
+        return str(literal) if kind == "float" else f"{kind}({literal})"
 
 
 def random_inputs(rng: np.random.Generator, shader: Shader) -> Callable[[str, str, int], NDArray[Any]]:
@@ -444,8 +442,8 @@ def main() -> int:
         print(json.dumps(report))
     else:
         print(f"{report['programs']} programs, {report['accepted']} accepted, {len(report['findings'])} findings")
-        for entry in report["findings"]:
-            print(f"program {entry['number']} of seed {args.seed}: {entry['finding']}", entry["text"], sep="\n")
+        for finding in report["findings"]:
+            print(f"program {finding['number']} of seed {args.seed}: {finding['finding']}", finding["text"], sep="\n")
     return 1 if report["findings"] else 0
 
 

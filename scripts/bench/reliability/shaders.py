@@ -62,10 +62,10 @@ def sources(is_random: bool = False) -> list[str]:
     return sorted(texts)
 
 
-def mutant(texts: Sequence[str], seed: int, number: int) -> tuple[str, Shader | None]:
+def mutant(texts: Sequence[str], seed: int, index: int) -> tuple[str, Shader | None]:
     """Return a changed or random shader, and its parsed form; None if the reader refuses it."""
-    rng = Random(str((seed, number)))
-    text = glsl_tokens(rng, rng.choice(texts), texts) if texts else RandomShader((seed, number)).text()
+    rng = Random(str((seed, index)))
+    text = glsl_tokens(rng, rng.choice(texts), texts) if texts else RandomShader((seed, index)).text()
     try:
         return text, parse("mutant", text)
     except BundleError:
@@ -101,7 +101,7 @@ def _draw(
 ) -> None:
     gl = context.gl
     fragment = (template("prelude.glsl") + lines + text).encode("ascii")
-    varyings = 1 + max((int(number) for number in re.findall(r"varying vec4 coord(\d)", text)), default=0)
+    varyings = 1 + max((int(digits) for digits in re.findall(r"varying vec4 coord(\d)", text)), default=0)
     with Objects(gl) as objects:
         names = ["position", *(f"corner{k}" for k in range(varyings))]
         program = objects.program(vertex_shader(varyings).encode("ascii"), fragment, names, "mutant")

@@ -148,12 +148,12 @@ def tables(folder: Path, rng: random.Random) -> Cases:
     from glsl_infer.cli import number_files
     from glsl_infer.program.layout import FixedPoint
 
-    entry, path = Input("x", "numbers", FixedPoint("t", 0, 6, 1.0), None), folder / "values.csv"
+    model_input, path = Input("x", "numbers", FixedPoint("t", 0, 6, 1.0), None), folder / "values.csv"
     sound = b"0.5,1.5,-2.0\n3.0,4e3,5.0\n"
     for index in range(CHANGES):
         path.write_bytes(_changed(sound, rng))
         try:
-            number_files.read_input(path, entry)
+            number_files.read_input(path, model_input)
             yield ""
         except GlslInferError as error:
             yield "" if str(path) in str(error) else f"table {index}: the message has no file: {error}"
@@ -167,13 +167,13 @@ def signatures(folder: Path, rng: random.Random) -> Cases:
 
     from glsl_infer.support import signatures as checked
 
-    secret, number = Ed25519PrivateKey.generate(), b"12345678"
-    key = base64.b64encode(b"Ed" + number + secret.public_key().public_bytes_raw()).decode("ascii")
+    secret, key_id = Ed25519PrivateKey.generate(), b"12345678"
+    key = base64.b64encode(b"Ed" + key_id + secret.public_key().public_bytes_raw()).decode("ascii")
     path = tiny.write_tiny(folder)
     signature, comment = secret.sign(path.read_bytes()), b"by me"
     parts = [
-        base64.b64encode(part).decode("ascii")
-        for part in (b"Ed" + number + signature, secret.sign(signature + comment))
+        base64.b64encode(signed).decode("ascii")
+        for signed in (b"Ed" + key_id + signature, secret.sign(signature + comment))
     ]
     text = f"untrusted comment: x\n{parts[0]}\ntrusted comment: by me\n{parts[1]}\n".encode("ascii")
     files = {path: path.read_bytes(), path.with_name(f"{path.name}.minisig"): text}

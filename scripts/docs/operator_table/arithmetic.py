@@ -169,11 +169,7 @@ AFFINE = Group(
     (
         _folded("BatchNormalization", _AFTER, lambda y: L.BatchNormalization()(y)),
         _in_front("BatchNormalization", _BEFORE, lambda y: L.BatchNormalization()(y)),
-        Row(
-            "BatchNormalization",
-            "alone; 8 channels",
-            lambda x: L.BatchNormalization()(stem(x)),
-        ),
+        Row("BatchNormalization", "alone; 8 channels", lambda x: L.BatchNormalization()(stem(x))),
         _folded("Rescaling", _AFTER, lambda y: L.Rescaling(0.5, 0.25)(y)),
         _in_front("Rescaling", _BEFORE, lambda y: L.Rescaling(0.5, 0.25)(y)),
         Row("Rescaling", "alone; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),

@@ -29,12 +29,7 @@ CONVOLUTIONS = Group(
         Row("Conv2D", "3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
         Row("Conv2D", "3x3, `valid`, on the image; 3 to 8", lambda x: L.Conv2D(8, 3, activation="sigmoid")(x)),
         Row("Conv2D", "groups of 4, 3x3; 16 to 16", _conv(16, 3, 16, groups=4)),
-        Row(
-            "Conv2D",
-            "groups of 3, 3x3; 12 to 12",
-            _conv(12, 3, 12, groups=4),
-            "multiples of 4 are cheaper",
-        ),
+        Row("Conv2D", "groups of 3, 3x3; 12 to 12", _conv(12, 3, 12, groups=4), "multiples of 4 are cheaper"),
         Row("Conv2D", "without activation; 8 to 8", _conv(8, 1, activation=None)),
         Row(
             "Dense", "on a feature map; 8 to 8", lambda x: L.Dense(8, activation="sigmoid")(stem(x)), "is a 1x1 Conv2D"

@@ -61,12 +61,7 @@ PARTS = Group(
             "to 12x5, `nearest`; 8 channels",
             _on_stem(lambda x: L.Resizing(12, 5, interpolation="nearest")(x)),
         ),
-        Row(
-            "`keras.ops.space_to_depth`",
-            "blocks of 2x2; 8 channels",
-            _on_stem(lambda x: K.space_to_depth(x, 2)),
-            "",
-        ),
+        Row("`keras.ops.space_to_depth`", "blocks of 2x2; 8 channels", _on_stem(lambda x: K.space_to_depth(x, 2)), ""),
         Row(
             "`keras.ops.split`",
             "into 2; 8 channels",
@@ -80,12 +75,7 @@ PARTS = Group(
             "if an operator here does the same",
         ),
         Row("`x[:, None, None]`", "a vector of 8, as a gate", _gated, "and `x[:, 0, 0]`"),
-        Row(
-            "GlobalMaxPooling2D",
-            "8x8",
-            _on_stem(lambda x: L.GlobalMaxPooling2D()(x)),
-            "",
-        ),
+        Row("GlobalMaxPooling2D", "8x8", _on_stem(lambda x: L.GlobalMaxPooling2D()(x)), ""),
     ),
 )
 
@@ -94,11 +84,7 @@ COMPOSED = Group(
     "Composed convolutions",
     "A transposed convolution is a convolution, then depth to space.",
     (
-        Row(
-            "SeparableConv2D",
-            "3x3 to 8 channels",
-            _on_stem(lambda x: L.SeparableConv2D(8, 3, padding="same")(x)),
-        ),
+        Row("SeparableConv2D", "3x3 to 8 channels", _on_stem(lambda x: L.SeparableConv2D(8, 3, padding="same")(x))),
         Row(
             "Conv2DTranspose",
             "2x2, strides 2, to 4",

@@ -22,12 +22,7 @@ CHANNELS = Group(
     "Slices of 4 channels that stay whole only change their places.",
     (
         Row("Concatenate", "channels; 8 and 4", _join(8, 4), _VIEWS),
-        Row(
-            "Concatenate",
-            "channels; 6 and 5",
-            _join(6, 5),
-            "other numbers cost passes",
-        ),
+        Row("Concatenate", "channels; 6 and 5", _join(6, 5), "other numbers cost passes"),
         Row(
             "ChannelShuffle",
             "of glsl-infer; step=2, 16 channels",
@@ -53,12 +48,7 @@ POOLING = Group(
         Row("MaxPooling2D", "2x2, `valid`; 8 channels", _max(2)),
         Row("MaxPooling2D", "3x3, strides 2, `same`; 8 channels", _max(3, 2, "same")),
         Row("AveragePooling2D", "2x2, `valid`; 8 channels", _average(2)),
-        Row(
-            "GlobalAveragePooling2D",
-            "8x8",
-            lambda x: L.GlobalAveragePooling2D()(stem(x)),
-            "up to 65,793 pixels",
-        ),
+        Row("GlobalAveragePooling2D", "8x8", lambda x: L.GlobalAveragePooling2D()(stem(x)), "up to 65,793 pixels"),
         Row(
             "GlobalAveragePooling2D",
             "keepdims=True, then Conv2D 1x1 to 3, Flatten",

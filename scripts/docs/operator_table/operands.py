@@ -32,11 +32,7 @@ OPERANDS = Group(
         Row("Maximum", "two maps; 8 channels", _two(lambda parts: L.Maximum()(parts))),
         Row("Minimum", "two maps; 8 channels", _two(lambda parts: L.Minimum()(parts))),
         Row("Average", "two maps; 8 channels", _two(lambda parts: L.Average()(parts)), "a sum, then a pass"),
-        Row(
-            "Add",
-            "a map of 8 channels and one of 1",
-            lambda x: L.Add()([stem(x), stem(x, 1, name="stem-b")]),
-        ),
+        Row("Add", "a map of 8 channels and one of 1", lambda x: L.Add()([stem(x), stem(x, 1, name="stem-b")])),
         Row("`keras.ops.logaddexp`", "two maps; 8 channels", _operator(lambda a, b: K.logaddexp(a, b))),
         Row("`x / y`", "two maps; 8 channels", _operator(lambda a, b: a / (b + 1.0)), "y must not be 0"),
     ),

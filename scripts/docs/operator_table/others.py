@@ -54,6 +54,12 @@ def export(folder: Path) -> list[Path]:
         gated[2],
         _convolution(rng, "end", "product", CHANNELS, CHANNELS, size=1),
     ]
+    kernel = rng.normal(0.0, 0.4, (CHANNELS, CHANNELS)).astype(np.float32)
+    dense = {"kernel": kernel, "bias": np.zeros(CHANNELS, np.float32)}
+    reads = {"hidden": "mean", "gates": "hidden"}
+    excite = [Node(name, "dense", (read,), {"activation": "sigmoid"}, dense) for name, read in reads.items()]
+    gate = Node("gate", "reshape", ("gates",), {"shape": (1, 1, CHANNELS)})
+    networks.append(("squeeze", [stem, gated[0], *excite, gate, *gated[2:]], "atlas"))
     networks.append(("gated-sum", [stem, *gated], "atlas"))
     networks.append(("constants", [stem, constants, Node("sum", "add", ("stem", "constants"))], "atlas"))
     networks.append(("gated-convolution", [stem, *squeeze], "atlas"))

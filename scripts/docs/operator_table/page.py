@@ -103,7 +103,7 @@ def other_names() -> str:
 def _models_written() -> str:
     """Return the operators created by the compiler from others, and their costs."""
     stages = {stage for names in videocore.STAGES.values() for stage in names}
-    drawn = [name for name in PARTS_OF_OTHERS if name in videocore.written() and name not in stages]
+    drawn = [name for name in PARTS_OF_OTHERS if name in videocore.stored() and name not in stages]
     return f"\nMade of these: {', '.join(f'`{name}`' for name in drawn)} {videocore.cell(drawn)}.\n"
 
 
@@ -118,8 +118,8 @@ def _names(line: Names) -> tuple[str, ...]:
     """Return the cells of operators: names, costs, processor unless a rounding shader; names in other formats."""
     operators = ", ".join(f"`{name}`" for name in line.each)
     processor = line.exactness() if line.runs() == "shader" else line.runs()
-    numbers = videocore.cell(line.each)
-    operators += f" {numbers}" if numbers else ""
+    cells = videocore.cell(line.each)
+    operators += f" {cells}" if cells else ""
     return operators + (f" *{processor}*" if processor != str(TOLERANCE) else ""), line.tflite, line.onnx
 
 

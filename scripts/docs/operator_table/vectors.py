@@ -64,12 +64,7 @@ VECTORS = Group(
             lambda x: L.Flatten()(_map_to_classes(size=7)(x)),
             "up to 4,096 values",
         ),
-        Row(
-            "Flatten, Dense",
-            "a map of 8x8, 5 channels, to 3",
-            lambda x: L.Dense(3)(L.Flatten()(stem(x, 5))),
-            "",
-        ),
+        Row("Flatten, Dense", "a map of 8x8, 5 channels, to 3", lambda x: L.Dense(3)(L.Flatten()(stem(x, 5))), ""),
         Row("Reshape", "a map of 1x1 pixels to a vector; 8 channels", lambda x: L.Reshape((8,))(_HEAD(x)), "or (-1,)"),
         Row(
             "Reshape",
@@ -96,21 +91,10 @@ VECTORS = Group(
                 ("UnitNormalization", lambda x: L.Dense(3)(L.UnitNormalization()(vector(x)))),
             )
         ),
-        Row(
-            "Softmax",
-            "of a vector of 8, inside",
-            lambda x: L.Dense(3)(L.Softmax()(vector(x))),
-        ),
+        Row("Softmax", "of a vector of 8, inside", lambda x: L.Dense(3)(L.Softmax()(vector(x)))),
         Row("`x[:, 1:7:2]`", "of a vector of 8", lambda x: vector(x)[:, 1:7:2]),
         *(
-            Row(
-                layer,
-                "at the end of the model",
-                build,
-                "runners return logits",
-                without=_dense,
-                into="nothing",
-            )
+            Row(layer, "at the end of the model", build, "runners return logits", without=_dense, into="nothing")
             for layer, build in (
                 ("Softmax", lambda x: L.Softmax()(_dense(x))),
                 ("Activation('softmax')", lambda x: L.Activation("softmax")(_dense(x))),

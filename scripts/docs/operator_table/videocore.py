@@ -42,35 +42,35 @@ def measured(bundles: Iterable[Path], driver: Driver) -> dict[str, dict[str, obj
         for row in measured_report.rows:
             if row.failed:
                 raise SystemExit(f"{path.name}: layer '{row.layer}' ({row.op}) does not compile for VideoCore IV")
-            numbers: dict[str, object] = {
+            result: dict[str, object] = {
                 "instructions": round(row.total / row.pixels, 1),
                 "floor": round(floor_of(row), 1),
                 "threads": row.threads if row.fetches else 2,
                 "layer": f"{path.stem}: {row.layer}",
             }
-            best_numbers = best.setdefault(row.op, numbers)
-            if (numbers["threads"], -row.total / row.pixels) > (
-                best_numbers["threads"],
-                -float(str(best_numbers["instructions"])),
+            best_so_far = best.setdefault(row.op, result)
+            if (result["threads"], -row.total / row.pixels) > (
+                best_so_far["threads"],
+                -float(str(best_so_far["instructions"])),
             ):
-                best[row.op] = numbers
+                best[row.op] = result
     return dict(sorted(best.items()))
 
 
-def written() -> Mapping[str, Mapping[str, object]]:
+def stored() -> Mapping[str, Mapping[str, object]]:
     """Return the results stored in the file."""
-    numbers: Mapping[str, Mapping[str, object]] = json.loads(NUMBERS.read_text("utf-8"))
-    return numbers
+    results: Mapping[str, Mapping[str, object]] = json.loads(NUMBERS.read_text("utf-8"))
+    return results
 
 
-def write(numbers: Mapping[str, Mapping[str, object]]) -> None:
+def write(results: Mapping[str, Mapping[str, object]]) -> None:
     """Write the results to the file."""
-    NUMBERS.write_text(json.dumps(numbers, indent=1) + "\n", "utf-8")
+    NUMBERS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
 
 
 def cell(operators: Iterable[str]) -> str:
     """Return the page's text on some operators: instructions/floor of each that draws."""
-    numbers = written()
+    results = stored()
     names = [stage for name in operators for stage in STAGES.get(name, (name,))]
-    rows = [numbers[name] for name in names if name in numbers]
+    rows = [results[name] for name in names if name in results]
     return ",".join(f"{row['instructions']:g}/{row['floor']:g}" for row in rows)

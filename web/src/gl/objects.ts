@@ -12,8 +12,8 @@ export function objectsOf(gl: WebGLRenderingContext) {
   /** Functions that delete the objects. */
   const ends: (() => void)[] = [];
 
-  function keep<T>(handle: T | null, what: string, end: (handle: T) => void): T {
-    if (!handle) throw new GlError(`WebGL cannot create a ${what}`);
+  function keep<T>(handle: T | null, kind: string, end: (handle: T) => void): T {
+    if (!handle) throw new GlError(`WebGL cannot create a ${kind}`);
     ends.push(() => end(handle));
     return handle;
   }

@@ -9,7 +9,6 @@ If the session has read the file itself, a texture's bytes are released as soon 
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from dataclasses import replace
 from typing import cast
 
 from glsl_infer.bundle import Bundle
@@ -20,6 +19,7 @@ from glsl_infer.gl.objects import Objects
 from glsl_infer.program import Texture
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.support.memory import trim_heap
+from glsl_infer.support.records import replace
 
 EXTENSION = "GL_OES_texture_float"
 
@@ -42,11 +42,13 @@ class Drawn:
     """
 
     def __init__(self, bundle: Bundle, context: Context, objects: Objects) -> None:
-        self.bundle, self.samplers = bundle, dict[str, int]()
+        self.bundle = self._original = bundle
+        self.samplers: dict[str, int] = {}
         self._gl, self._objects = context.gl, objects
         self._row_texture: int | None = None
         self._float_textures: frozenset[str] = frozenset()
-        self._original, self._new_members, self._freed_bytes = bundle, dict[str, bytes](), 0
+        self._new_members: dict[str, bytes] = {}
+        self._freed_bytes = 0
         if driver_of(context).fetches_uniforms:
             self._convert(bundle)
         elif driver_of(context).ordered_fetches:
@@ -68,13 +70,14 @@ class Drawn:
         largest = self._gl.integer(GL.GL_MAX_TEXTURE_SIZE)
         self.bundle = weight_halves.with_spare_rows(bundle, largest)
         self._share_members()
-        if EXTENSION not in self._gl.text(GL.GL_EXTENSIONS).split():
+        has_float_textures = EXTENSION in self._gl.text(GL.GL_EXTENSIONS).split()
+        if not has_float_textures:
             return
         self._float_textures = weight_halves.few_read(bundle)
         # The last unit stays bound, because passes use the first ones.
         unit = self._gl.integer(GL.GL_MAX_TEXTURE_IMAGE_UNITS) - 1
-        used = max(len(program.samplers) for program in bundle.manifest.programs)
-        if used > unit:
+        units_of_passes = max(len(program.samplers) for program in bundle.manifest.programs)
+        if units_of_passes > unit:
             return
         rows = uniform_rows.with_rows(self.bundle, largest)
         if rows.values is not None:
@@ -99,25 +102,29 @@ class Drawn:
             self._gl.BindTexture(GL.GL_TEXTURE_2D, self._row_texture)
             self._gl.ActiveTexture(GL.GL_TEXTURE0)
 
-    def texture(self, entry: Texture) -> int:
-        """Create one of the textures of ``bundle``, and return its GL name."""
-        if entry.member is None:
-            return self._objects.texture(entry.width, entry.height, bytes(entry.clear) * (entry.width * entry.height))
-        texels = self.bundle.members[entry.member]
-        texture = self._texture(entry, texels)
-        self._pending[entry.member] -= 1
-        if not self._pending[entry.member]:
-            self._new_members.pop(entry.member, None)
-            original_name = entry.member.removesuffix("+")  # weight_halves.with_spare_rows appends it
-            self._freed_bytes += release(self._original, original_name)
+    def texture(self, texture: Texture) -> int:
+        """Create one of the textures of ``bundle``, release its bytes after their last use, and return its GL name."""
+        if texture.member is None:
+            texels = bytes(texture.clear) * (texture.width * texture.height)
+            return self._objects.texture(texture.width, texture.height, texels)
+        name = self._filled_texture(texture, self.bundle.members[texture.member])
+        self._pending[texture.member] -= 1
+        if not self._pending[texture.member]:
+            self._release(texture.member)
+        return name
+
+    def _filled_texture(self, texture: Texture, texels: bytes) -> int:
+        if texture.name in self._float_textures:
+            from glsl_infer.runtime.drivers.llvmpipe import weight_halves
+
+            return self._objects.float_texture(texture.width, texture.height, weight_halves.floats(texels))
+        return self._objects.texture(texture.width, texture.height, texels)
+
+    def _release(self, member: str) -> None:
+        """Free the bytes of a member, and return memory to the system from time to time."""
+        self._new_members.pop(member, None)
+        original_name = member.removesuffix("+")  # weight_halves.with_spare_rows appends it
+        self._freed_bytes += release(self._original, original_name)
         if self._freed_bytes >= AT_ONCE:
             self._freed_bytes = 0
             trim_heap()
-        return texture
-
-    def _texture(self, entry: Texture, texels: bytes) -> int:
-        if entry.name in self._float_textures:
-            from glsl_infer.runtime.drivers.llvmpipe import weight_halves
-
-            return self._objects.float_texture(entry.width, entry.height, weight_halves.floats(texels))
-        return self._objects.texture(entry.width, entry.height, texels)

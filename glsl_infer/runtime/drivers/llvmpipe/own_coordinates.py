@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import Pass, ShaderProgram, Texture
+from glsl_infer.support.records import replace
 
 _FETCH = re.compile(r"(texture2D\(\w+, vec2\()coord(\d)\.([xz])(, (?:WAIT\()?)coord(\d)\.([yw])(\)+;)")
 """A fetch at purely interpolated coordinates: the varyings, and the half of each."""
@@ -29,8 +29,8 @@ def merged(bundle: Bundle) -> Bundle:
     manifest, members = bundle.manifest, dict(bundle.members)
     textures = {texture.name: texture for texture in manifest.textures}
     by_program: dict[str, list[Pass]] = {}
-    for entry in manifest.passes:
-        by_program.setdefault(entry.program, []).append(entry)
+    for draw in manifest.passes:
+        by_program.setdefault(draw.program, []).append(draw)
     alike: dict[Identity, list[ShaderProgram]] = {}
     for program in manifest.programs:
         text = members[program.fragment].decode("utf-8")
@@ -41,7 +41,7 @@ def merged(bundle: Bundle) -> Bundle:
         names.update({program.name: programs[0].name for program in programs})
         if len(programs) > 1:  # a single program keeps its common coordinates
             members[programs[0].fragment] = text.encode("utf-8")
-    passes = tuple(replace(entry, program=names[entry.program]) for entry in manifest.passes)
+    passes = tuple(replace(draw, program=names[draw.program]) for draw in manifest.passes)
     merged = tuple(programs[0] for programs in alike.values())
     return replace(bundle, manifest=replace(manifest, programs=merged, passes=passes), members=members)
 
@@ -56,33 +56,33 @@ def _with_own(text: str, passes: Sequence[Pass], textures: Mapping[str, Texture]
         (2 * int(match[2]) + (match[3] == "z"), 2 * int(match[5]) + (match[6] == "w"))
         for match in _FETCH.finditer(text)
     ]
-    sources = {len(entry.sources) for entry in passes}
+    sources = {len(draw.sources) for draw in passes}
     if sources != {len(fetches)} or text.count("texture2D(") != len(fetches):
         return text
-    if not all(_same(entry, textures, fetches) for entry in passes):
+    if not all(_same(draw, textures, fetches) for draw in passes):
         return text
-    numbers = iter(range(len(fetches)))
+    indices = iter(range(len(fetches)))
 
     def with_own_coordinate(fetch: re.Match[str]) -> str:
-        varying, second = divmod(next(numbers), 2)
+        varying, second = divmod(next(indices), 2)
         x, y = "zw" if second else "xy"
         return f"{fetch[1]}coord{varying}.{x}{fetch[4]}coord{varying}.{y}{fetch[7]}"
 
     return _FETCH.sub(with_own_coordinate, text)
 
 
-def _same(entry: Pass, textures: Mapping[str, Texture], fetches: list[tuple[int, int]]) -> bool:
+def _same(draw: Pass, textures: Mapping[str, Texture], fetches: list[tuple[int, int]]) -> bool:
     """Return whether fetch n of a pass, at the x of one source and the y of another, is at those of source n."""
-    sizes = [textures[entry.textures[source.unit]] for source in entry.sources]
+    sizes = [textures[draw.textures[source.unit]] for source in draw.sources]
     for index, (x, y) in enumerate(fetches):
-        if max(x, y) >= len(entry.sources):
+        if max(x, y) >= len(draw.sources):
             return False
-        source, along_x, along_y = entry.sources[index], entry.sources[x], entry.sources[y]
+        source, along_x, along_y = draw.sources[index], draw.sources[x], draw.sources[y]
         if (source.stride_x, sizes[index].width) != (along_x.stride_x, sizes[x].width):
             return False
         if (source.stride_y, sizes[index].height) != (along_y.stride_y, sizes[y].height):
             return False
-        for quad in entry.quads:
+        for quad in draw.quads:
             if quad.origins[index] != (quad.origins[x][0], quad.origins[y][1]):
                 return False
     return True

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import Pass, Slice, UniformValue
 from glsl_infer.support.ndarray import NDArray
-from glsl_infer.support.records import dataclass
+from glsl_infer.support.records import dataclass, replace
 
 SAMPLER = "uniform_rows"
 """Name of the texture's uniform in rewritten shaders."""
@@ -80,7 +79,7 @@ def with_rows(bundle: Bundle, largest: int) -> Rows:
         kept_uniforms = {name: count for name, count in program.uniforms.items() if name not in names}
         programs.append(replace(program, uniforms={**kept_uniforms, **{_row(name): 1 for name in names}}))
     middles = {array: ((index + 0.5) / len(slices),) for index, array in enumerate(slices)}
-    passes = tuple(_with_coordinates(entry, arrays[entry.program], middles) for entry in manifest.passes)
+    passes = tuple(_with_coordinates(draw, arrays[draw.program], middles) for draw in manifest.passes)
     changed = replace(manifest, programs=tuple(programs), passes=passes)
     return Rows(replace(bundle, manifest=changed, members=members), values.reshape(len(slices), width, 4))
 
@@ -111,9 +110,9 @@ def rewritten(text: str, names: Sequence[str], width: int) -> str:
 def _arrays(bundle: Bundle) -> dict[str, list[str]]:
     """Return the arrays of each program that can become rows."""
     declared: dict[str, set[str]] = {}
-    for entry in bundle.manifest.passes:
-        declared.setdefault(entry.program, set()).update(
-            name for name, value in entry.uniforms.items() if not isinstance(value, Slice)
+    for draw in bundle.manifest.passes:
+        declared.setdefault(draw.program, set()).update(
+            name for name, value in draw.uniforms.items() if not isinstance(value, Slice)
         )
     return {
         program.name: [
@@ -152,20 +151,20 @@ def _only_read(text: str, name: str) -> bool:
 
 
 def _slices(passes: Iterable[Pass], arrays: Mapping[str, Sequence[str]]) -> Iterable[Slice]:
-    for entry in passes:
-        for name, value in entry.uniforms.items():
-            if isinstance(value, Slice) and name in arrays[entry.program]:
+    for draw in passes:
+        for name, value in draw.uniforms.items():
+            if isinstance(value, Slice) and name in arrays[draw.program]:
                 yield value
 
 
-def _with_coordinates(entry: Pass, names: Sequence[str], middles: Mapping[Slice, tuple[float, ...]]) -> Pass:
+def _with_coordinates(draw: Pass, names: Sequence[str], middles: Mapping[Slice, tuple[float, ...]]) -> Pass:
     uniforms: dict[str, UniformValue] = {}
-    for name, value in entry.uniforms.items():
+    for name, value in draw.uniforms.items():
         if isinstance(value, Slice) and name in names:
             uniforms[_row(name)] = middles[value]
         else:
             uniforms[name] = value
-    return replace(entry, uniforms=uniforms)
+    return replace(draw, uniforms=uniforms)
 
 
 def _row(name: str) -> str:

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Set
-from dataclasses import replace
 
 import numpy as np
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.support.records import replace
 
 HALVES = b"lower = ROW.y + 0.5;"
 """Line in shaders that read two halves (shaders/convolution_texture.frag). Nothing in them depends on the height."""
@@ -62,8 +62,8 @@ def with_spare_rows(bundle: Bundle, largest: int) -> Bundle:
 def few_read(bundle: Bundle) -> frozenset[str]:
     """Return the names of the textures of two halves to convert to floats; empty if these would be too large."""
     fragments: Counter[str] = Counter()
-    for entry in bundle.manifest.passes:
-        fragments[entry.program] += entry.pixels
+    for draw in bundle.manifest.passes:
+        fragments[draw.program] += draw.pixels
     halved = _read_by(bundle, {name for name in _readers(bundle) if fragments[name] <= MOST_FRAGMENTS})
     texels = sum(texture.width * texture.height for texture in bundle.manifest.textures if texture.name in halved)
     return frozenset(halved) if 16 * texels <= MOST_BYTES else frozenset()
@@ -92,9 +92,9 @@ def _read_by(bundle: Bundle, programs: Set[str]) -> set[str]:
         if program.name in programs
     }
     weights, others = set[str](), set[str]()
-    for entry in bundle.manifest.passes:
-        for unit, name in enumerate(entry.textures):
-            (weights if units.get(entry.program) == unit else others).add(name)
+    for draw in bundle.manifest.passes:
+        for unit, name in enumerate(draw.textures):
+            (weights if units.get(draw.program) == unit else others).add(name)
     return weights - others
 
 

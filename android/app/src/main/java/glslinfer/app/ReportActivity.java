@@ -110,14 +110,14 @@ public final class ReportActivity extends Activity implements ReportRenderer.Lis
         show("Without a pause: " + Math.round(100 * share) + " % are over", false);
     }
 
-    private void show(final String words, final boolean whole) {
+    private void show(final String words, final boolean isComplete) {
         runOnUiThread(
                 new Runnable() {
                     @Override
                     public void run() {
-                        done = whole;
+                        done = isComplete;
                         results.setRunning(words);
-                        results.setDone(whole);
+                        results.setDone(isComplete);
                     }
                 });
     }

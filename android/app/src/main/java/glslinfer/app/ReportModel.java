@@ -79,12 +79,12 @@ final class ReportModel {
         lap("first_run", begun);
         start.put("total", rounded(begun[0] - first));
         SelfCheck check = session.examine();
-        entry.put("selfcheck", found(check));
+        entry.put("selfcheck", reportOf(check));
     }
 
-    private void lap(String what, double[] begun) {
+    private void lap(String stage, double[] begun) {
         double now = System.nanoTime() / 1e6;
-        start.put(what, rounded(now - begun[0]));
+        start.put(stage, rounded(now - begun[0]));
         begun[0] = now;
     }
 
@@ -92,7 +92,7 @@ final class ReportModel {
         return Math.round(1000 * milliseconds) / 1000.0;
     }
 
-    private static Map<String, Object> found(SelfCheck check) {
+    private static Map<String, Object> reportOf(SelfCheck check) {
         List<Object> wrong = new ArrayList<Object>();
         for (Probe.LayerError layer : check.layers) {
             if (!layer.passed()) {

@@ -52,11 +52,11 @@ final class ReportView extends ViewGroup {
     }
 
     /** Sets whether the report is complete; on the main thread. */
-    void setDone(boolean whole) {
-        done = whole;
-        send.setEnabled(whole);
-        save.setEnabled(whole);
-        longer.setEnabled(whole && models > 0);
+    void setDone(boolean isComplete) {
+        done = isComplete;
+        send.setEnabled(isComplete);
+        save.setEnabled(isComplete);
+        longer.setEnabled(isComplete && models > 0);
         invalidate();
     }
 

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 
 /** OpenGL ES 2.0 of a Linux machine, by JNA's direct mapping onto libGLESv2, for tests of the runner. */
 public final class DesktopGl implements Gl {
-    private final int[] one = new int[1];
+    private final int[] result = new int[1];
 
     private static String log(byte[] bytes, int length) {
         return new String(bytes, 0, length, StandardCharsets.UTF_8);
@@ -143,20 +143,20 @@ public final class DesktopGl implements Gl {
 
     @Override
     public int glGenBuffer() {
-        NativeGl.glGenBuffers(1, one);
-        return one[0];
+        NativeGl.glGenBuffers(1, result);
+        return result[0];
     }
 
     @Override
     public int glGenFramebuffer() {
-        NativeGl.glGenFramebuffers(1, one);
-        return one[0];
+        NativeGl.glGenFramebuffers(1, result);
+        return result[0];
     }
 
     @Override
     public int glGenTexture() {
-        NativeGl.glGenTextures(1, one);
-        return one[0];
+        NativeGl.glGenTextures(1, result);
+        return result[0];
     }
 
     @Override
@@ -166,34 +166,34 @@ public final class DesktopGl implements Gl {
 
     @Override
     public int glGetInteger(int name) {
-        NativeGl.glGetIntegerv(name, one);
-        return one[0];
+        NativeGl.glGetIntegerv(name, result);
+        return result[0];
     }
 
     @Override
     public int glGetProgram(int program, int name) {
-        NativeGl.glGetProgramiv(program, name, one);
-        return one[0];
+        NativeGl.glGetProgramiv(program, name, result);
+        return result[0];
     }
 
     @Override
     public String glGetProgramInfoLog(int program) {
         byte[] bytes = new byte[8192];
-        NativeGl.glGetProgramInfoLog(program, bytes.length, one, bytes);
-        return log(bytes, one[0]);
+        NativeGl.glGetProgramInfoLog(program, bytes.length, result, bytes);
+        return log(bytes, result[0]);
     }
 
     @Override
     public int glGetShader(int shader, int name) {
-        NativeGl.glGetShaderiv(shader, name, one);
-        return one[0];
+        NativeGl.glGetShaderiv(shader, name, result);
+        return result[0];
     }
 
     @Override
     public String glGetShaderInfoLog(int shader) {
         byte[] bytes = new byte[8192];
-        NativeGl.glGetShaderInfoLog(shader, bytes.length, one, bytes);
-        return log(bytes, one[0]);
+        NativeGl.glGetShaderInfoLog(shader, bytes.length, result, bytes);
+        return log(bytes, result[0]);
     }
 
     @Override

@@ -86,8 +86,8 @@ public final class Egl {
         }
     }
 
-    private static IllegalStateException failed(String what) {
-        return new IllegalStateException("EGL: " + what + ": 0x" + Integer.toHexString(eglGetError()));
+    private static IllegalStateException failed(String call) {
+        return new IllegalStateException("EGL: " + call + ": 0x" + Integer.toHexString(eglGetError()));
     }
 
     private Pointer pbuffer(int width, int height) {

@@ -104,9 +104,9 @@ final class Container {
         Set<String> extra = new TreeSet<String>(members.keySet());
         extra.removeAll(digests.keySet());
         if (!missing.isEmpty() || !extra.isEmpty()) {
-            String what = missing.isEmpty() ? "not in the manifest" : "missing";
+            String fault = missing.isEmpty() ? "not in the manifest" : "missing";
             throw new BundleError(
-                    "member '" + (missing.isEmpty() ? extra : missing).iterator().next() + "' is " + what + "; "
+                    "member '" + (missing.isEmpty() ? extra : missing).iterator().next() + "' is " + fault + "; "
                             + AGAIN);
         }
         for (Map.Entry<String, String> entry : digests.entrySet()) {

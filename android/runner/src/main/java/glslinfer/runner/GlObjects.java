@@ -142,9 +142,9 @@ public final class GlObjects {
         }
     }
 
-    private void checkShader(int shader, String what) {
+    private void checkShader(int shader, String failure) {
         if (gl.glGetShader(shader, Gl.GL_COMPILE_STATUS) == 0) {
-            throw new Errors.ShaderError(what + log(gl.glGetShaderInfoLog(shader)));
+            throw new Errors.ShaderError(failure + log(gl.glGetShaderInfoLog(shader)));
         }
     }
 

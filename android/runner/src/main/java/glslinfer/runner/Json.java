@@ -20,13 +20,13 @@ public final class Json {
     private static final int MAX_DEPTH = 64;
 
     private final String text;
-    private final String what;
+    private final String document;
     private int at;
     private int depth;
 
-    private Json(String text, String what) {
+    private Json(String text, String document) {
         this.text = text;
-        this.what = what;
+        this.document = document;
     }
 
     /** Returns the parsed manifest.json; see {@link #parse(byte[], String)}. */
@@ -37,11 +37,11 @@ public final class Json {
     /**
      * Returns the parsed value of a UTF-8 text.
      *
-     * @param what its name in messages, without {@code .json}
+     * @param document its name in messages, without {@code .json}
      * @throws Errors.BundleError it is not UTF-8 or JSON, or has a duplicate key
      */
-    public static Object parse(byte[] utf8, String what) {
-        Json reader = new Json(text(utf8), what);
+    public static Object parse(byte[] utf8, String document) {
+        Json reader = new Json(text(utf8), document);
         Object value = reader.value();
         reader.space();
         if (reader.at < reader.text.length()) {
@@ -64,8 +64,8 @@ public final class Json {
         }
     }
 
-    private Errors.BundleError error(String what) {
-        return new Errors.BundleError(this.what + ".json is no JSON (" + what + ", character " + at + ")");
+    private Errors.BundleError error(String problem) {
+        return new Errors.BundleError(document + ".json is no JSON (" + problem + ", character " + at + ")");
     }
 
     private void space() {
@@ -136,7 +136,7 @@ public final class Json {
             expect(':');
             Object value = value();
             if (entries.containsKey(key)) {
-                throw new Errors.BundleError(what + ": an object has the same key twice");
+                throw new Errors.BundleError(document + ": an object has the same key twice");
             }
             entries.put(key, value);
             if (next() != ',') {

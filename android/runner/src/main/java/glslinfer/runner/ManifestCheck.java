@@ -408,13 +408,13 @@ final class ManifestCheck {
     }
 
     /** Refuses an input or output ({@code what}) with more elements than any network needs. */
-    static void checkNumbers(long numbers, String what) {
-        atMost("numbers in " + what, numbers, FormatConstants.MAX_RESULT);
+    static void checkNumbers(long numbers, String owner) {
+        atMost("numbers in " + owner, numbers, FormatConstants.MAX_RESULT);
     }
 
-    private static void atMost(String what, long count, long cap) {
+    private static void atMost(String items, long count, long cap) {
         if (count > cap) {
-            throw new BundleError(Rule.CAPS, count + " " + what + "; a model has at most " + cap);
+            throw new BundleError(Rule.CAPS, count + " " + items + "; a model has at most " + cap);
         }
     }
 }

@@ -146,7 +146,7 @@ final class PassReader {
     }
 
     private Program.Uniform uniform(Program.Slot slot) {
-        String what = "uniform '" + slot.name + "'";
+        String label = "uniform '" + slot.name + "'";
         int kind = u8();
         if (kind == 0) {
             if (4 * slot.floats > bytes.remaining()) {
@@ -159,12 +159,12 @@ final class PassReader {
             return new Program.Uniform(numbers);
         }
         if (kind != 1) {
-            throw wrong(what + " is of kind " + kind + ", not 0 or 1");
+            throw wrong(label + " is of kind " + kind + ", not 0 or 1");
         }
         String member = manifest.floats.get(index("member with floats", manifest.floats.size()));
         long offset = bytes.getInt() & 0xffffffffL;
         if (4 * (offset + slot.floats) > members.get(member).length) {
-            throw new BundleError(Rule.UNIFORMS, where + ": " + what + " ends beyond its member '" + member + "'");
+            throw new BundleError(Rule.UNIFORMS, where + ": " + label + " ends beyond its member '" + member + "'");
         }
         return new Program.Uniform(member, (int) offset, slot.floats);
     }
@@ -177,10 +177,10 @@ final class PassReader {
         return bytes.getShort() & 0xffff;
     }
 
-    private int index(String what, int count) {
+    private int index(String kind, int count) {
         int index = u16();
         if (index >= count) {
-            throw wrong("there is no " + what + " " + index + "; the manifest has " + count);
+            throw wrong("there is no " + kind + " " + index + "; the manifest has " + count);
         }
         return index;
     }

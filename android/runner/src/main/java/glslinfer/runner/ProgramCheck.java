@@ -193,17 +193,17 @@ final class ProgramCheck {
         return lines;
     }
 
-    private static void compare(Set<String> passed, Set<String> declared, String where, String what) {
+    private static void compare(Set<String> passed, Set<String> declared, String where, String kind) {
         for (String name : declared) {
             if (!passed.contains(name)) {
                 throw new BundleError(
-                        where + "its shader declares the " + what + " '" + name + "', which no pass sets");
+                        where + "its shader declares the " + kind + " '" + name + "', which no pass sets");
             }
         }
         for (String name : passed) {
             if (!declared.contains(name)) {
                 throw new BundleError(
-                        where + "passes set the " + what + " '" + name + "', which its shader does not declare");
+                        where + "passes set the " + kind + " '" + name + "', which its shader does not declare");
             }
         }
     }

@@ -359,13 +359,13 @@ final class ShaderCheck {
         return written;
     }
 
-    private BundleError refused(String what) {
+    private BundleError refused(String problem) {
         int where = Math.min(place < 0 ? at : place, lines.size() - 1);
-        return refusedLine(where < 0 ? 1 : lines.get(where), what);
+        return refusedLine(where < 0 ? 1 : lines.get(where), problem);
     }
 
-    private BundleError refusedLine(int line, String what) {
-        return new BundleError("shader '" + member + "' line " + line + ": " + what + "; export the model again");
+    private BundleError refusedLine(int line, String problem) {
+        return new BundleError("shader '" + member + "' line " + line + ": " + problem + "; export the model again");
     }
 
     // Lines
@@ -433,13 +433,14 @@ final class ShaderCheck {
     private void directive(String line) {
         int space = line.indexOf(' ');
         String word = space < 0 ? line : line.substring(0, space);
-        String rest = space < 0 ? "" : line.substring(space + 1);
+        String argument = space < 0 ? "" : line.substring(space + 1);
         boolean live = !decided.contains(State.NO);
         State state;
         if (word.equals("ifdef") || word.equals("ifndef") || word.equals("if")) {
-            state = conditionOf(word.equals("if") ? rest : (word.equals("ifdef") ? "" : "!") + "defined(" + rest + ")");
+            String defined = (word.equals("ifdef") ? "" : "!") + "defined(" + argument + ")";
+            state = conditionOf(word.equals("if") ? argument : defined);
             decided.add(state);
-        } else if ((word.equals("else") || word.equals("endif")) && rest.isEmpty()) {
+        } else if ((word.equals("else") || word.equals("endif")) && argument.isEmpty()) {
             if (decided.isEmpty()) {
                 throw refusedLine(number, "#" + word + " without a condition");
             }
@@ -454,7 +455,7 @@ final class ShaderCheck {
                 throw refusedLine(number, "#" + start + " is not used in this format");
             }
             if (live) {
-                define(word.equals("define"), rest);
+                define(word.equals("define"), argument);
             }
             return;
         }
@@ -484,11 +485,11 @@ final class ShaderCheck {
         return all;
     }
 
-    private void define(boolean begins, String rest) {
-        Matcher definition = DEFINE.matcher(rest);
+    private void define(boolean begins, String argument) {
+        Matcher definition = DEFINE.matcher(argument);
         boolean right = definition.matches();
         String name = right ? definition.group(1) : "";
-        int line = begins ? LINES.indexOf(rest) : -1;
+        int line = begins ? LINES.indexOf(argument) : -1;
         boolean plain = MACRO.matcher(name).matches() && !STATEMENTS.contains(name);
         boolean exempt = line >= 0 && (!nextLine.isEmpty() || !name.equals(STATEMENTS.get(1)));
         if (!plain && !exempt) {

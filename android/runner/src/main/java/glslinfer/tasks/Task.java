@@ -175,8 +175,8 @@ public abstract class Task {
     /** Returns the results. */
     public abstract Found found();
 
-    final InputError wrong(String what) {
-        return new InputError(description.name + ".json, with the model " + session.bundle.file + ": " + what);
+    final InputError wrong(String problem) {
+        return new InputError(description.name + ".json, with the model " + session.bundle.file + ": " + problem);
     }
 
     /** Returns the output with a name. */

@@ -41,19 +41,18 @@ def session(context: Context) -> Iterator[Session]:
 def expected(pixels: np.ndarray, cut: Cut) -> np.ndarray:
     """Return the expected crop: each pixel is the mean of bilinear samples on a grid."""
     height, width = pixels.shape[:2]
-    across, down = np.diff(cut.to_picture(np.array([[0, 0], [1 / SIZE, 0]])), axis=0)[0], None
-    down = np.diff(cut.to_picture(np.array([[0, 0], [0, 1 / SIZE]])), axis=0)[0]
-    number = taps(tuple(across), tuple(down))
-    steps = (np.arange(SIZE * number) + 0.5) / number / SIZE
+    origin, across, down = cut.to_picture(np.array([[0, 0], [1 / SIZE, 0], [0, 1 / SIZE]]))
+    samples = taps(tuple(across - origin), tuple(down - origin))  # along each side of a pixel
+    steps = (np.arange(SIZE * samples) + 0.5) / samples / SIZE
     x, y = cut.to_picture(np.stack(np.meshgrid(steps, steps), axis=2).reshape(-1, 2)).T - 0.5
     x, y = np.clip(x, 0, width - 1), np.clip(y, 0, height - 1)
     left, top = x.astype(int), y.astype(int)
     right, below = np.minimum(left + 1, width - 1), np.minimum(top + 1, height - 1)
-    (part, lower), flat = ((x - left)[:, None], (y - top)[:, None]), pixels.astype(np.float64)
-    upper_row = flat[top, left] * (1 - part) + flat[top, right] * part
-    lower_row = flat[below, left] * (1 - part) + flat[below, right] * part
-    read = (upper_row * (1 - lower) + lower_row * lower).reshape(SIZE, number, SIZE, number, -1)
-    return read.mean(axis=(1, 3))
+    right_share, lower_share, values = (x - left)[:, None], (y - top)[:, None], pixels.astype(np.float64)
+    upper_row = values[top, left] * (1 - right_share) + values[top, right] * right_share
+    lower_row = values[below, left] * (1 - right_share) + values[below, right] * right_share
+    read = upper_row * (1 - lower_share) + lower_row * lower_share
+    return read.reshape(SIZE, samples, SIZE, samples, -1).mean(axis=(1, 3))
 
 
 @pytest.mark.drivers("all")

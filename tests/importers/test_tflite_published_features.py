@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tflite_files import File, close, parsed
-from tflite_pieces import two
+from tflite_pieces import binary
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.importers.tflite.reader import to_graph
@@ -58,7 +58,7 @@ def test_a_change_of_quantisation_of_five_axes() -> None:
     parts = file.op("RESHAPE", [x, file.constant(five, "i4")], five, {"Reshape": {}}, type_="INT8")
     file.quantize(parts, 0.1)
     floats = file.op("DEQUANTIZE", [parts], (1, 8, 6, 2, 2))
-    back = reshaped(file, two(file, "MUL", floats, file.random(2, 2)), MAP)
+    back = reshaped(file, binary(file, "MUL", floats, file.random(2, 2)), MAP)
     close(file.bytes([file.conv(back, 4)]), tolerance=2e-5)
 
 

@@ -48,8 +48,7 @@ def test_a_channel_shuffle_by_hand_becomes_a_gather(shuffle: Callable[[Tensor], 
 
 
 @pytest.mark.parametrize(
-    "order, ops",
-    [((0, 1, 3, 2, 4, 5), ["depth_to_space"]), ((0, 1, 4, 2, 5, 3), ["channel_gather", "depth_to_space"])],
+    "order, ops", [((0, 1, 3, 2, 4, 5), ["depth_to_space"]), ((0, 1, 4, 2, 5, 3), ["channel_gather", "depth_to_space"])]
 )
 def test_a_pixel_shuffle_by_hand_becomes_depth_to_space(order: tuple[int, ...], ops: list[str]) -> None:
     x, y = body()
@@ -131,10 +130,7 @@ def test_strided_slices_read_only_their_pixels() -> None:
 
 @pytest.mark.parametrize(
     "key, message",
-    [
-        (np.s_[:2, :], "an index .*and ':' for the batch"),
-        (np.s_[:, 5:5], "an index that leaves nothing"),
-    ],
+    [(np.s_[:2, :], "an index .*and ':' for the batch"), (np.s_[:, 5:5], "an index that leaves nothing")],
 )
 def test_indices_that_are_refused(key: object, message: str) -> None:
     x, y = body()
