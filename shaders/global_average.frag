@@ -29,20 +29,18 @@ vec4 row(float number) {
 
 void main() {
     vec4 sum = vec4(0.0);
-    //@ rest
-    //@ place
+    //@ place  In strips: the coordinate of the next texel.
     for (int y = 0; y < TURNS(HEIGHT); y++) {
         END_AFTER(HEIGHT, y)
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
             // The sum of integers is exact up to 65,793 pixels.
-            //@ fetch
-            //@ fine
+            //@ fetch  Declares t: a texel, or the sum of a strip of texels.
             sum += floor(t * 255.0 + 0.5);
         }
-        //@ next
+        //@ next  In strips: adds the remainder of the row and moves to the next row.
     }
-    //@ all
+    //@ all  Adds a last fetch outside the loops; joins both bytes of 16-bit maps.
 #ifdef CONSTANTS
     vec4 numbers = 65536.0 * (row(0.0) - 128.0) + 256.0 * row(1.0) + row(2.0);
     vec2 factor = numbers.xy * units.x;

@@ -31,19 +31,18 @@ float product(vec2 at, vec4 means) {
 
 void main() {
     vec4 sum = vec4(0.0);
-    //@ rest
-    //@ place
+    //@ place  In strips: the coordinate of the next texel.
     for (int y = 0; y < TURNS(HEIGHT); y++) {
         END_AFTER(HEIGHT, y)
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
             // Whole bytes are summed, so that the sum is exact up to 65,793 pixels.
-            //@ fetch
+            //@ fetch  Declares t: a texel, or the sum of a strip of texels.
             sum += floor(t * 255.0 + 0.5);
         }
-        //@ next
+        //@ next  In strips: adds the remainder of the row and moves to the next row.
     }
-    //@ all
+    //@ all  Adds a last fetch outside the loops; joins both bytes of 16-bit maps.
     // The coordinates depend on the sum and on the means. Otherwise a compiler would fetch all texels first.
     vec2 first = max(vec2(coord0.z, 0.5 * kernel_texel.y), min(sum.x, 0.0));
     vec4 means = sum * (constants(first) * units.x) + constants(first + vec2(0.0, 3.0) * kernel_texel) * units.y;
