@@ -51,7 +51,7 @@ const numbers = {
 // Properties used only inside the library: private ones, and those of internal modules. Names of browser properties are
 // not allowed.
 const inner = [
-  ...["dropShaders", "fixedState", "startProgram", "checkProgram"], // gl/objects.ts
+  ...["dropShaders", "setFixedState", "startProgram", "checkProgram"], // gl/objects.ts
   ...["activate", "framebuffers", "generation", "handles", "layerCalls", "locations", "objects", "preprocess"], // prepared.ts
   ...["deviceLines", "owner", "requireAnswer", "requireUsable"], // gl/context.ts, internal use only
   ...["packed", "told"], // zip.ts

@@ -5,7 +5,7 @@ import { GlError, InputError, RunError, SelfCheckError } from "./errors.ts";
 import { readerOf, rounded, type FrameReader, type Result, type Tensor } from "./frameReader.ts";
 import { isNamed, listed, matched, probeOf, uploadOf, type Given, type Inputs, type Upload } from "./inputs.ts";
 import { Context, type Canvas } from "./gl/context.ts";
-import { require } from "./gl/limits.ts";
+import { requireLimits } from "./gl/limits.ts";
 import { areaOf, type FeatureMap } from "./layout.ts";
 import { most } from "./lists.ts";
 import { byName, type Input, type Output, type ProbeLayer, type Texture } from "./manifest.ts";
@@ -53,7 +53,7 @@ export class Session {
     this.context = Context.of(canvas);
     try {
       this.context.requireUsable();
-      require(manifest.limits, this.context.gl);
+      requireLimits(manifest.limits, this.context.gl);
       this._enter();
     } catch (error) {
       this.close();
@@ -156,13 +156,13 @@ export class Session {
    */
   selfcheck(): probe.LayerError[] {
     const { manifest, members } = this.bundle;
-    const allowed = this._probeLayers();
+    const layers = this._probeLayers();
     const member = members.get(manifest.probe.member)!;
     const { layerCalls } = this._beginProbe();
     const errors: probe.LayerError[] = [];
     for (const [name, calls] of layerCalls) {
       for (const call of calls) call();
-      const layer = allowed.get(name)!;
+      const layer = layers.get(name)!;
       errors.push(probe.compare(layer, member, this._reader().texelsOf(layer.value)));
     }
     const last = this._outputNumbers();
