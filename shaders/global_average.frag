@@ -1,6 +1,6 @@
 // The mean of one slice over all pixels, as two values of 16 bits: lanes 0 and 1, or lanes 2 and 3.
 //
-// WIDTH, HEIGHT   size of the map
+// WIDTH, HEIGHT   iterations of the loops over the map: its columns or strips, and its rows
 // CONSTANTS       each channel has its own range: factor, offset and half of the slice are in a column of CONSTANTS
 //                 texels of a texture. Red and green have two factors, blue and alpha two offsets, in 24 bits
 #ifndef WIDTH

@@ -44,7 +44,7 @@ void main() {
     count = 0.0;
     coordinate = coord0.xy;
 #ifdef UNROLLED
-    //@ texels
+    //@ texels  Calls add_texel and next_row for all texels of the window.
 #else
     for (int y = 0; y < POOL_HEIGHT; y++) {
         for (int x = 0; x < POOL_WIDTH; x++) {

@@ -1,7 +1,10 @@
-// Products of the means of a block of channels with the weights of two outputs of a dense layer, added up, as two
-// 16-bit numbers. A column of the weight texture has the constants of a block: three bytes of the factors of its
-// channels, the highest first, and three bytes of their offsets. Four texels for each two outputs follow: the weights
-// of the first output, two in a texel, and of the second.
+// Partial sums of two rows of a dense layer, as two values of 16 bits: the means of a block of channels times weights.
+//
+// A column of the weight texture has the constants of a block: three bytes of the factors of its channels, the highest
+// first, and three bytes of their offsets. Four texels for each two outputs follow: the weights of the first output,
+// two in a texel, and of the second.
+//
+// WIDTH, HEIGHT   iterations of the loops over the map: its columns or strips, and its rows
 #ifndef WIDTH
 #define WIDTH 1
 #define HEIGHT 1
@@ -36,7 +39,7 @@ void main() {
         END_AFTER(HEIGHT, y)
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
-            // Whole bytes are summed, so that the sum is exact up to 65,793 pixels.
+            // The sum of integers is exact up to 65,793 pixels.
             //@ fetch  Declares t: a texel, or the sum of a strip of texels.
             sum += floor(t * 255.0 + 0.5);
         }

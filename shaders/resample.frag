@@ -47,7 +47,7 @@ void main() {
     vec3 place = bytes(float(TAPS) + 1.0);
     first += (256.0 * place.r + place.g) * ALONG * source_texel;
 #ifdef UNROLLED
-    //@ taps
+    //@ taps  Calls add for each tap.
 #else
     for (int tap = 0; tap < TAPS; tap++) {
         add(float(tap));
