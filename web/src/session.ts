@@ -165,9 +165,9 @@ export class Session {
       const layer = layers.get(name)!;
       errors.push(probe.compare(layer, member, this._reader().texelsOf(layer.value)));
     }
-    const last = this._outputNumbers();
+    const afterLayers = this._outputNumbers();
     probe.requirePassed(errors, this.context.renderer);
-    this._checkWholeFrame(last);
+    this._checkWholeFrame(afterLayers);
     return errors;
   }
 
@@ -276,15 +276,16 @@ export class Session {
     return this.outputs.map(({ values }) => values.flatMap((value) => Array.from(reader.numbersOf(value).data)));
   }
 
-  private _checkWholeFrame(last: readonly number[][]): void {
+  /** Compare a complete frame with the probe's outputs, or with the outputs after the layers if it has none. */
+  private _checkWholeFrame(afterLayers: readonly number[][]): void {
     for (const call of this._beginProbe().frame) call();
     const drawn = this._outputNumbers();
     this.bundle.manifest.probe.outputs.forEach(({ numbers, max_error }, k) => {
-      const expected = numbers.length ? numbers : last[k]!;
-      const off = most(drawn[k]!.keys(), (i) => Math.abs(drawn[k]![i]! - expected[i]!));
-      if (off <= max_error) return;
+      const expected = numbers.length ? numbers : afterLayers[k]!;
+      const error = most(drawn[k]!.keys(), (i) => Math.abs(drawn[k]![i]! - expected[i]!));
+      if (error <= max_error) return;
       throw new SelfCheckError(
-        `every layer comes out right, but output '${this.outputs[k]!.name}' of a whole frame is off by ${off}, where ` +
+        `every layer comes out right, but output '${this.outputs[k]!.name}' of a whole frame is off by ${error}, where ` +
           `${max_error} is tolerated; please report it with the name of this GPU (${this.context.renderer})`,
       );
     });
