@@ -75,9 +75,9 @@ export function preprocessorOf(
    * Scale along one axis (0: rows, 1: columns) into the viewport, which has the size `to`.
    *
    * @param texture of the size `texels`; the region of size `from` at `origin` is used.
-   * @param kept channels.
+   * @param channelCount number of channels of the result; 3 between the draws.
    */
-  function scale(axis: 0 | 1, texture: WebGLTexture, texels: Pair, origin: Pair, from: Pair, to: Pair, kept: number): void {
+  function scale(axis: 0 | 1, texture: WebGLTexture, texels: Pair, origin: Pair, from: Pair, to: Pair, channelCount: number): void {
     const { program, at } = scalerFor(from[axis], to[axis]);
     gl.useProgram(program);
     gl.bindTexture(gl.TEXTURE_2D, texture);
@@ -87,7 +87,7 @@ export function preprocessorOf(
     gl.uniform2f(at.texel, 1 / texels[0], 1 / texels[1]);
     gl.uniform2f(at.origin, ...origin);
     gl.uniform2f(at.axis, 1 - axis, axis);
-    gl.uniform3f(at.keep, 1, kept > 1 ? 1 : 0, kept > 1 ? 1 : 0);
+    gl.uniform3f(at.keep, 1, channelCount > 1 ? 1 : 0, channelCount > 1 ? 1 : 0);
     gl.uniform2f(at.extent, ...to);
     drawWholeViewport(gl);
   }

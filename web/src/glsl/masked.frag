@@ -14,21 +14,21 @@ uniform vec2 squares; // squares of the chessboard, across and down
 
 void main() {
     vec3 colour = texture2D(source, place).rgb;
-    float part = texture2D(mask, place * seen.xy + seen.zw).r;
-    if (any(lessThan(place, reach.xy)) || any(greaterThan(place, reach.zw))) part = 0.0; // outside the network's input
-    vec3 held = colour;
-    vec3 behind = colour;
+    float share = texture2D(mask, place * seen.xy + seen.zw).r;
+    if (any(lessThan(place, reach.xy)) || any(greaterThan(place, reach.zw))) share = 0.0; // outside the network's input
+    vec3 foreground = colour;
+    vec3 background = colour;
 #if LOOK == 0
-    held = mix(colour, ink, 0.5);
+    foreground = mix(colour, ink, 0.5);
 #elif LOOK == 1
     vec2 at = floor(place * squares);
-    behind = vec3(mod(at.x + at.y, 2.0) < 0.5 ? 208.0 / 255.0 : 236.0 / 255.0);
+    background = vec3(mod(at.x + at.y, 2.0) < 0.5 ? 208.0 / 255.0 : 236.0 / 255.0);
 #else
-    behind = vec3(0.0);
+    background = vec3(0.0);
     for (int j = -3; j <= 3; j++) {
-        for (int i = -3; i <= 3; i++) behind += texture2D(source, place + radius * vec2(float(i), float(j)) / 3.0).rgb;
+        for (int i = -3; i <= 3; i++) background += texture2D(source, place + radius * vec2(float(i), float(j)) / 3.0).rgb;
     }
-    behind /= 49.0;
+    background /= 49.0;
 #endif
-    gl_FragColor = vec4(mix(behind, held, smoothstep(edge.x, edge.y, part)), 1.0);
+    gl_FragColor = vec4(mix(background, foreground, smoothstep(edge.x, edge.y, share)), 1.0);
 }

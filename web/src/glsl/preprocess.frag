@@ -10,11 +10,11 @@ uniform float size;  // pixels of the result along the axis
 uniform vec3 keep;   // 0 for channels that the network's input does not have, otherwise 1
 
 // Return the colour of a source texel with the channels of the network's input.
-vec4 color(vec4 given) {
+vec4 color(vec4 rgba) {
 #if CHANNELS == 4
-    return given;
+    return rgba;
 #else
-    vec3 bytes = floor((given.rgb * given.a + (1.0 - given.a)) * 255.0 + 0.5); // over white
+    vec3 bytes = floor((rgba.rgb * rgba.a + (1.0 - rgba.a)) * 255.0 + 0.5); // over white
 #if CHANNELS == 1
     bytes = vec3(floor((dot(bytes, vec3(19595.0, 38470.0, 7471.0)) + 32768.0) / 65536.0));
 #endif

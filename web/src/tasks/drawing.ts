@@ -35,9 +35,9 @@ export function draw(canvas: HTMLCanvasElement, picture: PictureSource, found: F
     const points = item.points.map(at);
     if ("box" in item) {
       const ink = colour(item.label ? item.index : i);
-      const { width: wide, height: high } = found.size; // a box can extend beyond the image
-      const seen = item.box.map((side, k) => Math.min(Math.max(side, 0), k % 2 ? high : wide));
-      const [left, top, right, bottom] = seen as [number, number, number, number];
+      const sides = [found.size.width, found.size.height] as const; // a box can extend beyond the image
+      const visible = item.box.map((edge, k) => Math.min(Math.max(edge, 0), sides[k % 2]!));
+      const [left, top, right, bottom] = visible as [number, number, number, number];
       const corners = [[left, top], [right, top], [right, bottom], [left, bottom], [left, top]].map(at);
       lines(context, [corners], ink, stroke(canvas));
       lines(context, found.rules.lines.map((line) => line.map((p) => points[p]!)), ink, stroke(canvas));
@@ -91,13 +91,13 @@ function write(context: Context, words: string, [left, bottom]: readonly [number
   const size = Math.max(12, 8 * unit);
   context.font = `600 ${size}px system-ui, sans-serif`;
   context.textBaseline = "middle";
-  const [wide, high] = [context.measureText(words).width + 4 * unit, 1.35 * size];
-  const x = Math.min(Math.max(0, left), Math.max(0, canvas.width - wide));
-  const y = Math.min(Math.max(0, bottom < high ? bottom : bottom - high), Math.max(0, canvas.height - high));
+  const [width, height] = [context.measureText(words).width + 4 * unit, 1.35 * size];
+  const x = Math.min(Math.max(0, left), Math.max(0, canvas.width - width));
+  const y = Math.min(Math.max(0, bottom < height ? bottom : bottom - height), Math.max(0, canvas.height - height));
   context.fillStyle = ink;
-  context.fillRect(x, y, wide, high);
+  context.fillRect(x, y, width, height);
   context.fillStyle = "#000";
-  context.fillText(words, x + 2 * unit, y + high / 2);
+  context.fillText(words, x + 2 * unit, y + height / 2);
 }
 
 let studio: Studio | undefined;

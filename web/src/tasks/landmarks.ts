@@ -36,14 +36,14 @@ export class Landmarker {
     readonly rules: LandmarkRules,
     readonly detector: Detector,
   ) {
-    const number = network.rows([rules.points], rules.dimensions);
+    const count = network.rows([rules.points], rules.dimensions);
     for (const name of [...(rules.presence ? [rules.presence] : []), ...Object.values(rules.attributes)]) {
       const numbers = network.rows([name], 1);
       if (numbers !== 1) throw new InputError(`output '${name}' has ${numbers} numbers, where one is needed`);
     }
-    checkIndices("'lines'", rules.lines.flat(), number);
-    checkIndices("'fine'", rules.fine.flat(), number);
-    if (rules.follow) checkRegion("'follow'", rules.follow, number);
+    checkIndices("'lines'", rules.lines.flat(), count);
+    checkIndices("'fine'", rules.fine.flat(), count);
+    if (rules.follow) checkRegion("'follow'", rules.follow, count);
     checkRegion("'cut'", rules.cut, detector.rules.points.length);
   }
 
@@ -181,11 +181,11 @@ function reaches(cut: Cut, { width, height }: Extent): boolean {
   return high[0] > 0 && high[1] > 0 && low[0] < width && low[1] < height;
 }
 
-function checkIndices(where: string, indices: readonly number[], number: number): void {
-  const wrong = indices.find((index) => index >= number);
-  if (wrong !== undefined) throw new InputError(`${where} names point ${wrong}; there are ${number}, from 0 on`);
+function checkIndices(where: string, indices: readonly number[], count: number): void {
+  const wrong = indices.find((index) => index >= count);
+  if (wrong !== undefined) throw new InputError(`${where} names point ${wrong}; there are ${count}, from 0 on`);
 }
 
-function checkRegion(where: string, { from, to, points }: Region, number: number): void {
-  checkIndices(where, [...from, ...to, ...points], number);
+function checkRegion(where: string, { from, to, points }: Region, count: number): void {
+  checkIndices(where, [...from, ...to, ...points], count);
 }
