@@ -208,7 +208,7 @@ class _Shader:
                 "store.glsl",
                 "cut_sums.glsl",
                 *["late.glsl"] * bool(numbers),
-                *["behind_texel.glsl"] * waits_for_texel,
+                *["after_texel.glsl"] * waits_for_texel,
                 *["gated.glsl"] * (self.gate is not None),
             ],
             exact=not binding.count("residual"),
