@@ -341,8 +341,7 @@ def test_no_onnx_file(tmp_path: Path, text: str) -> None:
 @pytest.mark.exhaustive
 def test_memory_is_bounded(tmp_path: Path) -> None:
     """Files of a few bytes that request huge tensors are refused in a process limited to 1.5 GB."""
-    kinds = [fault for fault in HARMFUL if fault.startswith("huge")]
-    kinds += ["many parts", "many sizes", "doubles", "functions that double"]
+    kinds = ("huge by shape", "huge by broadcast", "huge range", "huge by tiles", "doubles", "functions that double")
     for index, fault in enumerate(kinds):
         (tmp_path / f"{index}.onnx").write_bytes(harmful(fault).SerializeToString())
     script = (
