@@ -129,6 +129,27 @@ def outer_sum(file: File) -> str:
     return file.op("Add", operands, (4,))
 
 
+def column(length: int) -> np.ndarray:
+    return np.zeros((length, 1))
+
+
+def of_constants(kind: str, *values: object, **attributes: Any) -> Build:
+    """Return a builder of the sum of the input and an operator on float constants, or on int64 if integers."""
+
+    def build(file: File) -> str:
+        arrays = [np.asarray(value) for value in values]
+        operands = [file.constant(array, "int64" if array.dtype.kind == "i" else "float32") for array in arrays]
+        return file.op(kind, operands, (4,), **attributes)
+
+    return added(build)
+
+
+def many_sizes(file: File) -> str:
+    """Expand a constant to millions of sizes, as a view, and reshape another to it."""
+    many = file.op("Expand", [file.constant([1], "uint8"), sizes(file, 2**24)], (1,))
+    return file.op("Reshape", [file.constant(np.ones((1, 1))), many], (1,))
+
+
 def integers_up_to(end: int) -> Callable[[File], str]:
     return lambda file: file.op("Range", [file.constant(number, "int64") for number in (0, end, 1)], (4,))
 
@@ -198,6 +219,29 @@ HARMFUL: dict[str, tuple[Build, str]] = {
     "many operators": (many_operators, "more than 16,384 operators"),
     "huge by shape": (added(lambda file: file.op("ConstantOfShape", [sizes(file, *[2**15] * 4)], MAP)), "too large"),
     "huge by broadcast": (lambda file, x: file.op("Mul", [x, outer_sum(file)], MAP), "too large"),
+    "huge by product": (of_constants("MatMul", column(100_000), np.zeros((100_000, 1, 1))), "too large"),
+    "huge by gathering": (of_constants("GatherND", np.zeros((1, 2**18)), np.zeros((2**18, 1), np.int64)), "too large"),
+    "huge by scattering": (
+        of_constants("ScatterND", np.zeros((1, 2**18)), np.zeros((2**18, 1), np.int64), np.zeros(1)),
+        "too large",
+    ),
+    "huge remainder": (of_constants("Mod", column(2**18), column(2**18).T, fmod=1), "too large"),
+    "huge by clipping": (of_constants("Clip", column(2**18), column(2**18).T), "too large"),
+    "huge by normalising": (
+        of_constants("BatchNormalization", column(2**18), *[np.ones(2**18)] * 4),
+        "too large",
+    ),
+    "huge by scales": (
+        of_constants("DequantizeLinear", np.zeros((2**18, 1), np.int64), np.ones((1, 2**18)), axis=0),
+        "cannot be broadcast",
+    ),
+    "huge by more counts than axes": (of_constants("Tile", np.zeros(1), np.array([2**20, 2**20])), "too large"),
+    "huge by fewer counts than axes": (
+        of_constants("Tile", column(2**18).T.repeat(2, 0), np.array([2**18])),
+        "too large",
+    ),
+    "many parts": (op("Split", axis=2, num_outputs=2**30), "into 1073741824 parts"),
+    "many sizes": (added(many_sizes), "16777216 sizes or axes"),
     "huge range": (added(integers_up_to(2**40)), "too large"),
     "huge by tiles": (lambda file, x: file.op("Tile", [x, sizes(file, 1, 1, 2**20, 2**20)], MAP), "damaged"),
     "huge by padding": (lambda file, x: file.pad(x, [0, 0, 2**30, 0, 0, 0, 0, 2**30]), "numbers"),
