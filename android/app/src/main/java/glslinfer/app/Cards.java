@@ -44,11 +44,11 @@ final class Cards {
             float base = y + (i == 0 ? 34 : 21) * text;
             int colour = i == 0 ? ink.palette.text : ink.palette.faint;
             ink.begin().append(Classifier.label(labels, indices[i]));
-            boolean tight = ink.wide(size, i == 0) > 0.62f * across; // then the number is drawn smaller
+            boolean tight = ink.width(size, i == 0) > 0.62f * across; // then the number is drawn smaller
             float number = tight ? Math.min(size, 16 * text) : size;
             ink.begin();
             ink.tenths(100 * chances[i]).append(" %");
-            float room = ink.wide(number, i == 0);
+            float room = ink.width(number, i == 0);
             int ofNumber = i == 0 ? ink.palette.accent : colour;
             ink.write(canvas, left + across - room, base, room + 1, number, i == 0, ofNumber);
             ink.begin().append(Classifier.label(labels, indices[i]));
@@ -113,7 +113,7 @@ final class Cards {
             for (String word : paragraph.split(" ")) {
                 int before = ink.line.length();
                 ink.line.append(before == 0 ? "" : " ").append(word);
-                if (before > 0 && ink.wide(size, false) > room) {
+                if (before > 0 && ink.width(size, false) > room) {
                     lines.append(ink.line, 0, before).append('\n');
                     ink.begin().append(word);
                 }

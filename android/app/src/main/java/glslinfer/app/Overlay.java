@@ -157,7 +157,7 @@ final class Overlay {
     /** Draws the text above a position, if the screen has space for it. */
     private void write(float left, float top, int colour) {
         float size = 14 * ink.text;
-        float wide = Math.min(ink.wide(size, true), at.right - at.left);
+        float wide = Math.min(ink.width(size, true), at.right - at.left);
         float from = Math.max(Math.max(at.left, 0), Math.min(left, at.right - wide));
         float base = Math.max(Math.max(at.top, 0) + size, Math.min(top - 4 * ink.unit, at.bottom));
         ink.write(canvas, from, base, wide + 1, size, true, colour);

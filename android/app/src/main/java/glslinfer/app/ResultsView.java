@@ -158,8 +158,8 @@ final class ResultsView extends View {
     private void take(Times times, int slices) {
         System.arraycopy(times.stages, 0, stages, 0, stages.length);
         steps = slices;
-        networkFrames = photograph == null ? times.results() : 0;
-        screenFrames = photograph == null ? times.screens() : 0;
+        networkFrames = photograph == null ? times.resultRate() : 0;
+        screenFrames = photograph == null ? times.screenRate() : 0;
     }
 
     @Override
