@@ -9,7 +9,7 @@ from glsl_infer.tools.aibench import phones
 from glsl_infer.tools.aibench.phones import ratio
 from glsl_infer.tools.benchmark.plots import BLUE, check, figure_of, save
 
-__all__ = ["bars", "check"]
+__all__ = ["check", "plot_results"]  # the command checks the path before the run
 
 _SHORTEST_BAR = 0.01
 """Smallest visible bar, because a result can be 0."""
@@ -18,7 +18,7 @@ _MARGIN = 0.2
 """Share of the width for labels at the ends of the longest bars."""
 
 
-def bars(result: dict[str, Any], path: Path) -> None:
+def plot_results(result: dict[str, Any], path: Path) -> None:
     """Write each test's ratio to a Pixel 2 as a bar on a logarithmic scale, with the 30 phones as dots.
 
     A failed test has no bar. Images of a quick run are smaller than a Pixel 2's; the title mentions this.
@@ -29,11 +29,12 @@ def bars(result: dict[str, Any], path: Path) -> None:
     rows = result["tests"]
     figure = figure_of(8.0, 1.2 + 0.35 * len(rows))
     axes = figure.add_subplot()
-    ratios = [1.0 if "failed" in row else max(ratio(row["test"], _number(row)), _SHORTEST_BAR) for row in rows]
-    axes.barh(range(len(rows)), [ratio - 1.0 for ratio in ratios], left=1.0, color=BLUE, height=0.7)
+    # a bar begins at 1.0, so that of a failed test has no length
+    ratios = [1.0 if "failed" in row else max(ratio(row["test"], _result_value(row)), _SHORTEST_BAR) for row in rows]
+    axes.barh(range(len(rows)), [row_ratio - 1.0 for row_ratio in ratios], left=1.0, color=BLUE, height=0.7)
     for position, (row, row_ratio) in enumerate(zip(rows, ratios)):
         axes.annotate(
-            _text(row), (row_ratio, position), (3 if row_ratio >= 1.0 else -3, 0), textcoords="offset points",
+            _bar_label(row), (row_ratio, position), (3 if row_ratio >= 1.0 else -3, 0), textcoords="offset points",
             fontsize=8, ha="left" if row_ratio >= 1.0 else "right", va="center",
         )  # fmt: skip
     phone_ratios = [
@@ -58,11 +59,11 @@ def bars(result: dict[str, Any], path: Path) -> None:
     save(figure, path)
 
 
-def _number(row: dict[str, Any]) -> float:
+def _result_value(row: dict[str, Any]) -> float:
     return float(row["ms"] if "ms" in row else row["megapixels"])
 
 
-def _text(row: dict[str, Any]) -> str:
+def _bar_label(row: dict[str, Any]) -> str:
     if "failed" in row:
         return "failed"
     return f"{row['ms']:,.0f} ms" if "ms" in row else f"{row['megapixels']:g} megapixels"
