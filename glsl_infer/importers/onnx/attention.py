@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from glsl_infer.importers.onnx import types
 from glsl_infer.importers.onnx.call import FARTHEST, Call, Converter, Operand, broadcast
-from glsl_infer.importers.onnx.parts import as_view, concatenated
 from glsl_infer.importers.onnx.products import product
 from glsl_infer.importers.onnx.reductions import probabilities
+from glsl_infer.importers.onnx.slice_concat_pad import as_view, concatenated
 from glsl_infer.importers.onnx.view import View
 
 _MASK, _PAST_KEYS, _PAST_VALUES, _KEY_LENGTHS = range(3, 7)  # indices of inputs; the last is nonpad_kv_seqlen
