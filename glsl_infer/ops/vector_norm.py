@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.errors import ModelError
 from glsl_infer.graph.host_steps import NORMALIZE
 from glsl_infer.lowering import codegen, fold
+from glsl_infer.ops.norm_rules import SMALLEST_ROOT_ARGUMENT, require_kind, require_lengths
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.ops.vector_affine import ROWS, affine_node, draw_texels, texels_of
 from glsl_infer.ops.vector_softmax import require_length_limit, whole_vector
@@ -18,11 +18,6 @@ from glsl_infer.program.layout import per_channel
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.lowering.builder import Builder
-
-KINDS = ("layer", "rms", "unit")
-
-SMALLEST_ROOT_ARGUMENT = 2.0**-40
-"""Lower limit of the argument of a square root. Some GPUs cannot compute the root of 0."""
 
 
 class VectorNorm(Operator):
@@ -50,17 +45,8 @@ class VectorNorm(Operator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
         length = vector(node, inputs[0])
-        kind, epsilon = node.attrs["kind"], node.attrs["epsilon"]
-        if kind not in KINDS or not epsilon >= 0.0:
-            raise ModelError.layer(
-                node.name,
-                f"a normalisation '{kind}' with an epsilon of {epsilon}",
-                f"there are {', '.join(KINDS)}, with an epsilon of 0 or more",
-            )
-        for name in ("gamma", "beta"):
-            if len(node.attrs[name]) not in (1, length):
-                problem = f"a {name} of {len(node.attrs[name])} elements on {length} values"
-                raise ModelError.layer(node.name, problem, f"give 1 or {length} elements")
+        require_kind(node)
+        require_lengths(node, length)
         return inputs[0]
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:

@@ -393,7 +393,7 @@ def test_each_norm_of_a_vector_by_hand(kind: str, expected: list[float]) -> None
 
 @pytest.mark.parametrize(
     "attrs, message",
-    [({"kind": "group"}, "a normalisation 'group'"), ({"gamma": (1.0, 2.0)}, "a gamma of 2 elements on 3 values")],
+    [({"kind": "group"}, "a normalisation 'group'"), ({"gamma": (1.0, 2.0)}, "a gamma of 2 elements; give 1 or 3")],
 )
 def test_normalisations_that_are_refused(attrs: dict[str, object], message: str) -> None:
     node = Node("y", "vector_norm", ("x",), {**ops.get("vector_norm").attrs, **attrs})
