@@ -55,6 +55,6 @@ def run(args: argparse.Namespace) -> int:
     model_options.prepare_import(args)
     with progress.status("calibrate") as report:
         stored = calibrate(args.model, args.out, files, io_options=io_options, progress=report)
-    data = {"file": str(args.out), "layers": len(stored.known.maps), "pictures": len(files)}
+    data = {"file": str(args.out), "layers": stored.layer_count, "pictures": len(files)}
     print_result(args, data, [f"{args.out}: ranges of {data['layers']} layers, from {data['pictures']} files"])
     return 0

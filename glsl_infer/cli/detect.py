@@ -51,9 +51,8 @@ def _summary(result: Found[Detection]) -> str:
     texts = []
     for detection in result:
         left, top, right, bottom = (round(side) for side in detection.seen)
-        texts.append(
-            f"{detection.label} {100 * detection.score:.0f} % at {left},{top} {right - left}x{bottom - top}".strip()
-        )
+        name = f"{detection.label} " if detection.label else ""  # a model of one class has no labels
+        texts.append(f"{name}{100 * detection.score:.0f} % at {left},{top} {right - left}x{bottom - top}")
     return f"{len(result)} found: {'; '.join(texts)}"
 
 

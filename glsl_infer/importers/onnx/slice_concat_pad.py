@@ -13,7 +13,7 @@ from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.folding import slices, split_sizes
 from glsl_infer.importers.onnx.model import Numbers
-from glsl_infer.importers.onnx.places import gathered, picked
+from glsl_infer.importers.onnx.places import gathered, gathered_constant
 from glsl_infer.importers.onnx.relayout import common, map_axes, of_map, placed, resized, triple
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
@@ -128,7 +128,7 @@ def _gathered_constant(call: Call, view: View, axis: int, indices: Sequence[int]
         node = call.nodes.emit(op, view.node, part="picked", channels=tuple(indices))
         return resized(view, axis, len(indices), node)
     if len(indices) > MOST_SLICES:
-        return picked(call, view, axis, indices)
+        return gathered_constant(call, view, axis, indices)
     return concatenated(call, [sliced(call, view, axis, range(index, index + 1)) for index in indices], axis)
 
 
