@@ -14,7 +14,6 @@ from glsl_infer.importers.onnx import (
     convolutions,
     geometry,
     normalizations,
-    parts,
     places,
     pooling,
     products,
@@ -22,6 +21,7 @@ from glsl_infer.importers.onnx import (
     reductions,
     resizing,
     sequences,
+    slice_concat_pad,
 )
 from glsl_infer.importers.onnx.call import Call, Converter, Operand, as_in_file
 from glsl_infer.importers.onnx.norm_pieces import NORM
@@ -29,14 +29,14 @@ from glsl_infer.importers.onnx.view import fresh
 
 OPERATORS: Mapping[str, Callable[[Call], Sequence[Operand]]] = {
     "DynamicQuantizeLinear": quantized.dynamic,
-    "Split": parts.split,
+    "Split": slice_concat_pad.split,
     **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
     **attention.CONVERTERS,
     **convolutions.CONVERTERS,
     **geometry.CONVERTERS,
     **normalizations.CONVERTERS,
-    **parts.CONVERTERS,
+    **slice_concat_pad.CONVERTERS,
     **places.CONVERTERS,
     **pooling.CONVERTERS,
     **products.CONVERTERS,

@@ -15,7 +15,7 @@ from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.arithmetic import of_two
 from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.nodes import Nodes
-from glsl_infer.importers.onnx.parts import as_view
+from glsl_infer.importers.onnx.slice_concat_pad import as_view
 from glsl_infer.importers.onnx.view import Atom, View, fresh
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 

@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer.importers.onnx import activations, arithmetic, convolutions, pooling, products, reductions
 from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.folding import dequantized
-from glsl_infer.importers.onnx.parts import concat_operands
+from glsl_infer.importers.onnx.slice_concat_pad import concat_operands
 from glsl_infer.importers.onnx.view import View
 
 
