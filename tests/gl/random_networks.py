@@ -258,7 +258,7 @@ AMPLIFIED = 0.2
 def random_bundle(kind: str, seed: int, *, sixteen_bit: bool = False) -> Bundle:
     """Return the bundle of a random network, with random layout and weights mode, calibrated on three random images.
 
-    With ``fine``, each layer that can be stored in 16 bits is, in two of three cases.
+    With ``sixteen_bit``, each layer that can be stored in 16 bits is, in two of three cases.
 
     A network is drawn again if one of its layers amplifies its input ten thousand times and cancels most of the result.
     The floats of a shader are too imprecise for it, and trained networks do not contain such layers.
