@@ -23,7 +23,7 @@ from typing import Any
 from format_data import GLSL, HEADER, ROOT, WIDTH, Data, commented, listed, number_literal, quoted, read
 from format_java import java, java_tasks
 from format_schema import schema
-from format_typescript import typescript, typescript_tasks
+from format_typescript import format_constants, task_types
 
 
 def _tuple(words: Sequence[str]) -> str:
@@ -161,9 +161,9 @@ FILES: Mapping[str, Callable[[Data], str]] = {
     "glsl_infer/bundle/format_constants.py": python,
     "glsl_infer/bundle/bundle.schema.json": schema_text,
     "android/runner/src/main/java/glslinfer/runner/FormatConstants.java": java,
-    "web/src/formatConstants.ts": typescript,
+    "web/src/formatConstants.ts": format_constants,
     "android/runner/src/main/java/glslinfer/tasks/TaskFormat.java": java_tasks,
-    "web/src/tasks/format.ts": typescript_tasks,
+    "web/src/tasks/format.ts": task_types,
 }
 
 
