@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from graphs import conv_node, dense_node, input_node, pool_node
 from layer_check import layer_error, make_bundle, stored_inputs
-from random_spatial import SPATIAL
+from random_nodes import NODE_BUILDERS
 from random_windows import WINDOWS
 
 from glsl_infer import ops
@@ -245,7 +245,7 @@ KINDS: dict[str, Callable[[Rng, int, list[Node]], NodesAndChannels]] = {
     "shuffle": shuffle,
     "dense": before_dense,
     "flatten": flatten,
-    **SPATIAL,
+    **NODE_BUILDERS,
     **WINDOWS,
 }
 """The kinds of networks, by the operator under test."""

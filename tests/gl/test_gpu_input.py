@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from gl_objects import living
+from gl_objects import live_object_count
 from graphs import classifier, conv_node, input_node
 from layer_check import make_bundle
 from pairwise import each_of
@@ -223,8 +223,8 @@ def test_repeated_frames_create_no_gl_objects(context: Context, session: Session
 def test_closing_frees_every_gl_object() -> None:
     with Context() as fresh:  # a new context numbers its objects from 1
         driver_of(fresh).device_lines  # noqa: B018  (measured once, with objects of its own)
-        before = living(fresh.gl)
+        before = live_object_count(fresh.gl)
         with Session(tiny_bundle(), context=fresh) as session:
             for width in (20, 30, 5):
                 session.run(photograph(width, 40))
-        assert living(fresh.gl) == before
+        assert live_object_count(fresh.gl) == before

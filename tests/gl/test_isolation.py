@@ -16,7 +16,7 @@ import parted
 import pytest
 import tiny
 from command_line import run_python
-from conformance_parts import members
+from conformance_parts import sound_members
 from conformance_zip import zipped
 from pages import ROOT
 from PIL import Image
@@ -355,7 +355,7 @@ def test_cpu_parts_are_checked_by_the_child_too(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """CPU layers run in the child too: three tensors of 256 MB from a file of some kilobytes."""
-    sound, path = members(), tmp_path / "filling.glslnn"
+    sound, path = sound_members(), tmp_path / "filling.glslnn"
     data = json.loads(sound[MANIFEST])
     parted.filling(data, 3)
     path.write_bytes(zipped({**sound, MANIFEST: json.dumps(data).encode()}))
