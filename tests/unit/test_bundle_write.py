@@ -340,7 +340,7 @@ def test_written_bundles_are_read_back(tmp_path: Path) -> None:
         read.require_one_part("this test")
 
 
-def test_attributes_younger_than_bundles_may_be_missing(tmp_path: Path) -> None:
+def test_attributes_newer_than_a_bundle_can_be_missing(tmp_path: Path) -> None:
     body = [
         input_node(5),
         conv_node(np.random.default_rng(1), "a", ("image",), 3, 4),

@@ -175,7 +175,7 @@ def test_each_problem_has_its_fix(
         ({CONFIG_TXT: NO_DETECTION[CONFIG_TXT] + "dtoverlay=imx708,cam0\n"}, "no camera"),
     ],
 )
-def test_a_right_camera(files: dict[str, str | None], words: str, tmp_path: Path) -> None:
+def test_a_working_camera_is_ok(files: dict[str, str | None], words: str, tmp_path: Path) -> None:
     finding = finding_of(zero_w(tmp_path, files), "camera")
     assert finding.status is Status.OK
     assert words in finding.message
