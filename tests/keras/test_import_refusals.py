@@ -271,7 +271,7 @@ def test_a_file_that_was_not_copied_whole(sound: Path, tmp_path: Path, length: i
 
 
 @pytest.mark.parametrize("backend", ["theano", "torch"])
-def test_a_backend_that_is_not_there_is_named(sound: Path, backend: str) -> None:
+def test_a_missing_backend_is_named(sound: Path, backend: str) -> None:
     """The message names an unknown backend and an uninstalled one."""
     script = "import sys; sys.modules['torch'] = None; from glsl_infer.cli import main; sys.exit(main(sys.argv[1:]))"
     environment = {**os.environ, "KERAS_BACKEND": backend}
