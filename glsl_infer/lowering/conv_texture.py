@@ -252,7 +252,7 @@ class _Shader:
         in_bytes = not isinstance(self.weights, WeightTexture)
         return (
             tile_draw.across > self.limits.across
-            or self.columns.count > weight_bytes.MANY_SINGLE_COLUMNS
+            or self.columns.count > weight_bytes.SERIAL_FETCH_COLUMNS
             or (in_bytes and self.columns.taps_per_slot > 1)
         )
 
