@@ -99,19 +99,19 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
     /** Loads and compiles a test's network. */
     private void begin(BenchmarkTest test) {
         byte[] file = models.bytes(test.file + ".png");
-        Bitmap before = BitmapFactory.decodeByteArray(file, 0, file.length, new BitmapFactory.Options());
-        if (before == null) {
+        Bitmap inputImage = BitmapFactory.decodeByteArray(file, 0, file.length, new BitmapFactory.Options());
+        if (inputImage == null) {
             throw new Errors.InputError(test.file + ".png is not an image; build the app again");
         }
-        test.setBefore(before);
-        int[] pixels = new int[before.getWidth() * before.getHeight()];
-        before.getPixels(pixels, 0, before.getWidth(), 0, 0, before.getWidth(), before.getHeight());
+        test.setInputImage(inputImage);
+        int[] pixels = new int[inputImage.getWidth() * inputImage.getHeight()];
+        inputImage.getPixels(pixels, 0, inputImage.getWidth(), 0, 0, inputImage.getWidth(), inputImage.getHeight());
         long started = System.nanoTime();
         Bundle bundle = models.bundle(test.file);
         session = new Session(device, bundle);
         pace = new Pace(session, gl, BUDGET);
         inputs = Collections.singletonMap(
-                bundle.manifest.onlyPicture().name, new Picture(pixels, before.getWidth(), before.getHeight()));
+                bundle.manifest.onlyPicture().name, new Picture(pixels, inputImage.getWidth(), inputImage.getHeight()));
         isFirstImage = true;
         imageMs = (System.nanoTime() - started) / 1e6;
     }

@@ -23,8 +23,8 @@ final class BenchmarkTest {
     final double reference;
 
     private final List<Double> times = new ArrayList<Double>();
-    private Bitmap before;
-    private Bitmap after;
+    private Bitmap inputImage;
+    private Bitmap outputImage;
     private String label = "";
     private double first;
     private String failed = "";
@@ -56,13 +56,13 @@ final class BenchmarkTest {
         return Collections.unmodifiableList(tests);
     }
 
-    synchronized void setBefore(Bitmap picture) {
-        before = picture;
+    synchronized void setInputImage(Bitmap picture) {
+        inputImage = picture;
     }
 
     /** Stores the result of the first image, an image or a label, and the milliseconds from the file to it. */
     synchronized void setFirst(Bitmap picture, String result, double milliseconds) {
-        after = picture;
+        outputImage = picture;
         label = result;
         first = milliseconds;
         times.clear();
@@ -79,12 +79,12 @@ final class BenchmarkTest {
         failed = message;
     }
 
-    synchronized Bitmap before() {
-        return before;
+    synchronized Bitmap inputImage() {
+        return inputImage;
     }
 
-    synchronized Bitmap after() {
-        return after;
+    synchronized Bitmap outputImage() {
+        return outputImage;
     }
 
     synchronized String label() {

@@ -56,8 +56,8 @@ final class BenchmarkView extends View {
         ink.round(canvas, left, top, left + width, top + height, 16 * ink.unit, ink.palette.panel);
         float side = Math.min(height - 2 * gap, 0.28f * width);
         float middle = top + (height - side) / 2;
-        drawPicture(canvas, test.before(), left + gap, middle, side);
-        drawPicture(canvas, test.after(), left + 2 * gap + side, middle, side);
+        drawPicture(canvas, test.inputImage(), left + gap, middle, side);
+        drawPicture(canvas, test.outputImage(), left + 2 * gap + side, middle, side);
         float lineHeight = Math.min(height / 6, 24 * ink.text);
         ink.begin().append(test.label());
         float labelWidth = side - 2 * gap;

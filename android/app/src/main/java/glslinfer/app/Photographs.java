@@ -35,7 +35,7 @@ final class Photographs {
     private static final int OPEN = 3;
 
     /** Largest side in pixels: more would not fit old GPUs. */
-    private static final int MOST_PIXELS = 2048;
+    private static final int MAX_SIDE = 2048;
 
     private static final int MOST_BYTES = 100 << 20;
 
@@ -78,13 +78,13 @@ final class Photographs {
                         try {
                             Photograph photograph = decode(bytes(activity.getContentResolver(), uri));
                             String refused = " cannot be read as an image on this device; choose another one";
-                            return told(photograph, name + refused);
+                            return delivery(photograph, name + refused);
                         } catch (IOException error) {
-                            return told(null, name + " cannot be read (" + error.getMessage() + ")");
+                            return delivery(null, name + " cannot be read (" + error.getMessage() + ")");
                         } catch (SecurityException error) {
-                            return told(null, name + " may not be read (" + error.getMessage() + ")");
+                            return delivery(null, name + " may not be read (" + error.getMessage() + ")");
                         } catch (OutOfMemoryError error) {
-                            return told(null, name + " is too large for this device's memory");
+                            return delivery(null, name + " is too large for this device's memory");
                         }
                     }
                 });
@@ -121,33 +121,33 @@ final class Photographs {
         }
         options.inJustDecodeBounds = false;
         options.inSampleSize = 1;
-        while (Math.max(options.outWidth, options.outHeight) / options.inSampleSize > MOST_PIXELS) {
+        while (Math.max(options.outWidth, options.outHeight) / options.inSampleSize > MAX_SIDE) {
             options.inSampleSize *= 2;
         }
-        Bitmap sent = BitmapFactory.decodeByteArray(file, 0, file.length, options);
-        if (sent == null) {
+        Bitmap decoded = BitmapFactory.decodeByteArray(file, 0, file.length, options);
+        if (decoded == null) {
             return null;
         }
-        int width = sent.getWidth();
-        int height = sent.getHeight();
+        int width = decoded.getWidth();
+        int height = decoded.getHeight();
         int[] pixels = new int[width * height];
-        sent.getPixels(pixels, 0, width, 0, 0, width, height);
+        decoded.getPixels(pixels, 0, width, 0, 0, width, height);
         int orientation = Exif.orientation(file);
         int[] upright = Exif.upright(pixels, width, height, orientation);
-        int wide = Exif.swapsSides(orientation) ? height : width;
-        int high = Exif.swapsSides(orientation) ? width : height;
-        Bitmap bitmap = Bitmap.createBitmap(upright, wide, high, Bitmap.Config.ARGB_8888);
-        return new Photograph(bitmap, new Picture(upright, wide, high));
+        int uprightWidth = Exif.swapsSides(orientation) ? height : width;
+        int uprightHeight = Exif.swapsSides(orientation) ? width : height;
+        Bitmap bitmap = Bitmap.createBitmap(upright, uprightWidth, uprightHeight, Bitmap.Config.ARGB_8888);
+        return new Photograph(bitmap, new Picture(upright, uprightWidth, uprightHeight));
     }
 
-    private Runnable told(final Photograph photograph, final String otherwise) {
+    private Runnable delivery(final Photograph photograph, final String failure) {
         return new Runnable() {
             @Override
             public void run() {
                 if (photograph != null) {
                     listener.onPhotograph(photograph);
                 } else {
-                    listener.onPhotographFailed(otherwise);
+                    listener.onPhotographFailed(failure);
                 }
             }
         };

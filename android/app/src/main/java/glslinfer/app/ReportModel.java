@@ -100,10 +100,10 @@ final class ReportModel {
                 Map<String, Object> entry = new LinkedHashMap<String, Object>();
                 entry.put("layer", layer.layer);
                 entry.put("passed", false);
-                entry.put("max_error", layer.worst);
-                entry.put("max_allowed", layer.mostWorst);
+                entry.put("max_error", layer.maxError);
+                entry.put("max_allowed", layer.allowedMax);
                 entry.put("mean_error", layer.mean);
-                entry.put("mean_allowed", layer.mostMean);
+                entry.put("mean_allowed", layer.allowedMean);
                 entry.put("texels", layer.texels);
                 wrong.add(entry);
             }

@@ -13,7 +13,7 @@ import java.util.Map;
 
 /** The probe: inputs computed by a formula, and the expected results of all layers. */
 public final class Probe {
-    private static final int RECORD = 8;
+    private static final int RECORD_BYTES = 8;
 
     private Probe() {}
 
@@ -77,28 +77,28 @@ public final class Probe {
     /** Error of a layer, in stored integers. */
     public static final class LayerError {
         public final String layer;
-        public final double worst;
+        public final double maxError;
         public final double mean;
 
-        /** Tolerances of {@link #worst} and of {@link #mean}. */
-        public final double mostWorst;
-        public final double mostMean;
+        /** Tolerances of {@link #maxError} and of {@link #mean}. */
+        public final double allowedMax;
+        public final double allowedMean;
 
         /** Number of compared texels. */
         public final int texels;
 
-        LayerError(double worst, double mean, Entry allowed) {
-            this.layer = allowed.layer;
-            this.worst = worst;
+        LayerError(double maxError, double mean, Entry entry) {
+            this.layer = entry.layer;
+            this.maxError = maxError;
             this.mean = mean;
-            mostWorst = allowed.maxError;
-            mostMean = allowed.meanError;
-            texels = allowed.count;
+            allowedMax = entry.maxError;
+            allowedMean = entry.meanError;
+            texels = entry.count;
         }
 
         /** Returns whether both errors are within the tolerance. */
         public boolean passed() {
-            return worst <= mostWorst && mean <= mostMean;
+            return maxError <= allowedMax && mean <= allowedMean;
         }
     }
 
@@ -143,15 +143,15 @@ public final class Probe {
 
     /** Refuses records outside of their layer's output. */
     static void check(Manifest manifest, byte[] member) {
-        if (member.length % RECORD != 0) {
+        if (member.length % RECORD_BYTES != 0) {
             throw new BundleError("probe: member '" + manifest.probe.member + "' is not a sequence of 8-byte records");
         }
         for (Entry entry : manifest.probe.layers) {
             Value value = entry.value;
             for (int k = 0; k < entry.count; k++) {
-                int at = RECORD * (entry.offset + k);
-                int x = word(member, at);
-                int y = word(member, at + 2);
+                int offset = RECORD_BYTES * (entry.offset + k);
+                int x = word(member, offset);
+                int y = word(member, offset + 2);
                 boolean inside;
                 if (value instanceof FixedPoint) {
                     inside = x < ((FixedPoint) value).width() && y < ((FixedPoint) value).height();
@@ -176,13 +176,13 @@ public final class Probe {
     static LayerError compare(
             Entry entry, byte[] member, Map<String, ByteBuffer> textures, Map<String, Integer> widths) {
         Value value = entry.value;
-        double worst = 0;
+        double maxError = 0;
         double sum = 0;
         int count = 0;
         for (int k = 0; k < entry.count; k++) {
-            int at = RECORD * (entry.offset + k);
-            int x = word(member, at);
-            int y = word(member, at + 2);
+            int offset = RECORD_BYTES * (entry.offset + k);
+            int x = word(member, offset);
+            int y = word(member, offset + 2);
             String name =
                     value instanceof FixedPoint
                             ? ((FixedPoint) value).texture
@@ -197,24 +197,24 @@ public final class Probe {
                         continue; // with an odd length, the last value is padding
                     }
                 }
-                int off;
+                int difference;
                 if (lanes == 4) {
-                    off = (drawn.get(texel + lane) & 255) - (member[at + 4 + lane] & 255);
+                    difference = (drawn.get(texel + lane) & 255) - (member[offset + 4 + lane] & 255);
                 } else {
-                    int high = 2 * lane;
-                    off =
-                            Texels.fixed16(drawn.get(texel + high) & 255, drawn.get(texel + high + 1) & 255)
-                                    - Texels.fixed16(member[at + 4 + high] & 255, member[at + 5 + high] & 255);
+                    int pair = 2 * lane;
+                    difference =
+                            Texels.fixed16(drawn.get(texel + pair) & 255, drawn.get(texel + pair + 1) & 255)
+                                    - Texels.fixed16(member[offset + 4 + pair] & 255, member[offset + 5 + pair] & 255);
                 }
-                worst = Math.max(worst, Math.abs(off));
-                sum += Math.abs(off);
+                maxError = Math.max(maxError, Math.abs(difference));
+                sum += Math.abs(difference);
                 count++;
             }
         }
-        return new LayerError(worst, sum / Math.max(count, 1), entry);
+        return new LayerError(maxError, sum / Math.max(count, 1), entry);
     }
 
-    private static int word(byte[] bytes, int at) {
-        return (bytes[at] & 255) + 256 * (bytes[at + 1] & 255);
+    private static int word(byte[] bytes, int offset) {
+        return (bytes[offset] & 255) + 256 * (bytes[offset + 1] & 255);
     }
 }

@@ -98,13 +98,13 @@ public final class SelfCheck {
                             + "' comes out wrong on this driver ("
                             + renderer
                             + "): off by up to "
-                            + layer.worst
+                            + layer.maxError
                             + " ("
                             + layer.mean
                             + " in the mean), where "
-                            + layer.mostWorst
+                            + layer.allowedMax
                             + " ("
-                            + layer.mostMean
+                            + layer.allowedMean
                             + " in the mean) is tolerated; please report it with the device's name");
         }
         OutputError output = wrongOutput();
