@@ -20,10 +20,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import format_java
+import format_typescript
 from format_data import GLSL, HEADER, ROOT, WIDTH, Data, commented, listed, number_literal, quoted, read
-from format_java import java, java_tasks
 from format_schema import schema
-from format_typescript import typescript, typescript_tasks
 
 
 def _tuple(words: Sequence[str]) -> str:
@@ -166,10 +166,10 @@ def _json(value: Any, indent: str = "", reserved: int = 0) -> str:
 FILES: Mapping[str, Callable[[Data], str]] = {
     "glsl_infer/bundle/format_constants.py": python,
     "glsl_infer/bundle/bundle.schema.json": schema_text,
-    "android/runner/src/main/java/glslinfer/runner/FormatConstants.java": java,
-    "web/src/formatConstants.ts": typescript,
-    "android/runner/src/main/java/glslinfer/tasks/TaskFormat.java": java_tasks,
-    "web/src/tasks/format.ts": typescript_tasks,
+    "android/runner/src/main/java/glslinfer/runner/FormatConstants.java": format_java.format_constants,
+    "web/src/formatConstants.ts": format_typescript.format_constants,
+    "android/runner/src/main/java/glslinfer/tasks/TaskFormat.java": format_java.task_types,
+    "web/src/tasks/format.ts": format_typescript.task_types,
 }
 
 

@@ -282,7 +282,6 @@ def test_a_task_of_the_package_with_its_models_and_program(
     assert report in capsys.readouterr().out and not (out / "programs").exists()
 
 
-@pytest.mark.slow
 def test_a_task_of_the_user_is_deployed_with_its_detector(
     working_folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
-from glsl_infer.importers.onnx.arithmetic import of_two
+from glsl_infer.importers.onnx.arithmetic import binary_operation
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import bias_of
 from glsl_infer.importers.onnx.norm_pieces import GROUP
@@ -137,7 +137,7 @@ def _with_last_axis(call: Call, view: View, axis: int) -> View:
 def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
     for operation, value, neutral in (("multiply", weights[0], 1.0), ("add", weights[1], 0.0)):
         if (value != neutral).any():
-            view = of_two(call, operation, view, value)
+            view = binary_operation(call, operation, view, value)
     return view
 
 
