@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 ROLE = "source"
 
-AT_ONCE = 6
-"""Largest number of slices whose texels fit into VideoCore IV's registers with two threads."""
+MAX_UNORDERED_SLICES = 6
+"""Largest number of slices fetched without ordering: VideoCore IV has registers for their texels with two threads."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class AllSlices:
             unit = textures.index(view.texture)
             tap = (view.x - first_views[unit].x, view.y - first_views[unit].y)
             element = binding.fetch(ROLE, unit, tap)
-            if after and len(self.source.views) > AT_ONCE:
+            if after and len(self.source.views) > MAX_UNORDERED_SLICES:
                 texel = binding.texels(ROLE)[binding.texel(ROLE, unit)]
                 distance = codegen.vec([tiles * size for tiles, size in zip(tap, texel)])
                 coordinate = f"LATE({binding.coordinate(ROLE, unit)}, {after})"

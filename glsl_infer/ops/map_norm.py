@@ -41,7 +41,7 @@ class MapNorm(Operator):
             raise ModelError.layer(
                 node.name,
                 f"a normalisation of shapes {list(inputs)}",
-                "give a map, and a mean and a deviation a channel",
+                "give a map, and a mean and a deviation for each channel",
             )
         require_lengths(node, shape[2])
         return shape

@@ -26,11 +26,7 @@ def _attention(call: Call) -> list[View]:
     tensors = [_tensor(call, index) for index in range(3)]
     heads_are_merged = len(tensors[0].shape) == 3
     query, keys, values = (_split_heads(call, view, "kv" if index else "q") for index, view in enumerate(tensors))
-    past_length = 0
-    if call.has(_PAST_KEYS) and call.has(_PAST_VALUES):
-        past_keys, past_values = _tensor(call, _PAST_KEYS), _tensor(call, _PAST_VALUES)
-        past_length = past_keys.shape[2]
-        keys, values = concatenated(call, [past_keys, keys], 2), concatenated(call, [past_values, values], 2)
+    keys, values, past_length = _with_past(call, keys, values)
     batch, heads, rows, width = query.shape
     groups, columns = keys.shape[1], keys.shape[2]
     if heads % groups or values.shape[1:3] != (groups, columns):
@@ -51,6 +47,15 @@ def _attention(call: Call) -> list[View]:
     if heads_are_merged:
         result = call.reshaped(result.transposed((0, 2, 1, 3)), (batch, rows, heads * values.shape[3]))
     return [result, keys, values]
+
+
+def _with_past(call: Call, keys: View, values: View) -> tuple[View, View, int]:
+    """Return keys and values after the past ones, if any, and the number of past keys."""
+    if not (call.has(_PAST_KEYS) and call.has(_PAST_VALUES)):
+        return keys, values, 0
+    past_keys, past_values = _tensor(call, _PAST_KEYS), _tensor(call, _PAST_VALUES)
+    keys, values = concatenated(call, [past_keys, keys], 2), concatenated(call, [past_values, values], 2)
+    return keys, values, past_keys.shape[2]
 
 
 def _tensor(call: Call, index: int) -> View:
