@@ -1,4 +1,4 @@
-"""The manifest of a bundle: all information for a runner besides the members.
+"""The manifest of a bundle: everything that a runner needs except for the members' contents.
 
 docs/reference/bundle-format.md explains every field. ``manifest_json`` reads and writes it, and ``manifest_check``
 checks its consistency.
@@ -176,6 +176,8 @@ class Probe:
 class DelayedProbe(Probe):
     """A probe that is read at its first use, because only self-checks need it.
 
+    Then it becomes a ``Probe``, so the methods of records, such as ``==``, ``hash`` and ``replace``, work as usual.
+
     Args:
         read: returns the probe.
     """
@@ -186,20 +188,25 @@ class DelayedProbe(Probe):
     def __getattr__(self, name: str) -> Any:
         if name not in Probe.__match_args__:
             raise AttributeError(name)
-        read = vars(self).get("read")
-        if read is not None:
-            vars(self).update(vars(read()))
-            vars(self).pop("read", None)
-            object.__setattr__(self, "__class__", Probe)
+        _become_probe(self)
         return vars(self)[name]
 
     def __eq__(self, other: object) -> bool:
-        _ = self.layers
-        return self == other  # with the method of Probe
+        _become_probe(self)
+        return self == other  # calls Probe.__eq__, because the class has changed
 
     def __hash__(self) -> int:
-        _ = self.layers
-        return hash(self)
+        _become_probe(self)
+        return hash(self)  # calls Probe.__hash__
+
+
+def _become_probe(probe: DelayedProbe) -> None:
+    """Read the fields and change the class to ``Probe``, unless another thread has done so."""
+    read = vars(probe).get("read")
+    if read is not None:
+        vars(probe).update(vars(read()))
+        vars(probe).pop("read", None)
+        object.__setattr__(probe, "__class__", Probe)
 
 
 @dataclass(frozen=True)

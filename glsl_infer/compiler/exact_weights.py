@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from glsl_infer.compiler.ranges.expected_error import Fold
+from glsl_infer.compiler.ranges.cross_validation import Fold
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.compiler.ranges.sensitivity import FAR_COST, FAR_DRAWS, FAR_WORTH, MOST_COST, looked_at
 from glsl_infer.graph import Graph, Node

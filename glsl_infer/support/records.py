@@ -18,7 +18,8 @@ else:
 
     def replace(record: Any, **changes: Any) -> Any:
         """Return a copy of a record with some other values, without the import of ``dataclasses``."""
-        return type(record)(**{**dict(zip(record.__match_args__, _values(record))), **changes})
+        fields = {**dict(zip(record.__match_args__, _values(record))), **changes}
+        return type(record)(**fields)  # after the fields are read, because a delayed record then changes its class
 
     def dataclass(*, frozen: bool):
         """Return a decorator for classes with plain fields, with or without defaults and ``__post_init__``."""

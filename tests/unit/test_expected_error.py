@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from glsl_infer.compiler import optimize
 from glsl_infer.compiler.calibration_maps import clouds
 from glsl_infer.compiler.ranges import Calibration, Precision, prepare
-from glsl_infer.compiler.ranges.expected_error import least_error_range, shares_of
+from glsl_infer.compiler.ranges.expected_error import clipped_energy_of, least_error_range
 from glsl_infer.compiler.ranges.observed import Observation, observe
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 from glsl_infer.graph.purposes import VALUES
@@ -114,7 +114,7 @@ def test_the_clipping_error_of_an_image_is_independent_of_the_others() -> None:
     """The clipping error of an image is the mean of ``max(x - end, 0) ** 2`` on each side, whatever the others are."""
     rng = np.random.default_rng(3)
     pictures = [rng.normal(0.0, 1.0, (2000, 3)), np.zeros((2000, 3)), rng.normal(0.0, 9.0, (2000, 3))]
-    shares = shares_of([observation(picture) for picture in pictures])
+    shares = clipped_energy_of([observation(picture) for picture in pictures])
     for side, sign in enumerate((1.0, -1.0)):
         for picture, tails in zip(pictures, shares.tails[side]):
             beyond = np.maximum(sign * picture[:, :, None] - shares.edges, 0.0)

@@ -13,6 +13,7 @@ from glsl_infer.graph.host_steps import CONCATENATE, ROWS, SIGMOID, HostStep
 from glsl_infer.importers.core import emit, folding
 from glsl_infer.importers.core.constants import with_constant
 from glsl_infer.importers.core.output_tail import with_steps
+from glsl_infer.importers.tflite import evaluate
 
 ON_MAP = (4, 5, 3)
 
@@ -67,6 +68,79 @@ def test_shapes_of_folded_operators(
             rule(shape, sizes)
     else:
         assert rule(shape, sizes) == expected
+
+
+FOLDER = folding.Folder(2**20)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 1, 2, 3), (7, 3, 4)), ((5, 2, 3), (3,))],
+)
+def test_products_broadcast_their_batches(a: Shape, b: Shape) -> None:
+    x, y = np.ones(a), np.ones(b)
+    largest = folding.Folder(np.matmul(x, y).nbytes)
+    assert largest.matmul(x, y).tolist() == np.matmul(x, y).tolist()
+    with pytest.raises(ValueError, match="too large"):
+        folding.Folder(largest.most - 1).matmul(x, y)
+
+
+@pytest.mark.parametrize(
+    ("shape", "counts"),
+    [((2, 3), (2, 1)), ((3,), (2, 2)), ((2, 3), (4,)), ((2, 3), ()), ((1, 2), (3, 0)), ((), (2,))],
+)
+def test_tiles_as_numpy(shape: Shape, counts: tuple[int, ...]) -> None:
+    x = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    tiles = folding.Folder(np.tile(x, counts).nbytes).tile(x, counts)
+    assert (tiles.shape, tiles.tolist()) == (np.tile(x, counts).shape, np.tile(x, counts).tolist())
+
+
+def test_an_empty_result_takes_no_memory() -> None:
+    assert FOLDER.tile(np.ones((1, 1)), (2**50, 0)).shape == (2**50, 0)
+
+
+@pytest.mark.parametrize("shape, message", [((2, -1), "negative"), ((1,) * 33, "33 axes"), ((2**20, 2), "too large")])
+def test_shapes_are_refused_with_their_fault(shape: Shape, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FOLDER.shape(shape, 1)
+
+
+def constant(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "options"),
+    [
+        ("SCATTER_ND", [np.zeros((2**17, 1), np.int64), np.zeros(1), constant(1, 2**17)], {}),
+        ("UNPACK", [evaluate.unknown((1, 2**40))], {"Axis": 1}),
+        ("UNPACK", [np.zeros((3, 2))], {}),
+        ("MEAN", [evaluate.unknown((2**20, 2**20)), constant(0)], {}),
+        ("TILE", [np.zeros(1), constant(2**20, 2**20)], {}),
+        ("RESHAPE", [np.zeros(1), np.broadcast_to(constant(1), 2**24)], {}),
+    ],
+)
+def test_large_results_of_tflite_are_refused(kind: str, inputs: list[np.ndarray], options: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=r"too large|parts with 1 outputs"):
+        evaluate.FOLDED[kind](FOLDER, inputs, options, [()])
+
+
+@pytest.mark.parametrize(
+    "shape, ends, strides", [((5, 4), (4, 1), (2, 1)), ((5, 4), (-9, 4), (-1, 3)), ((3, 4), (1, 0), (1, -1))]
+)
+def test_strided_slices_of_tflite(shape: Shape, ends: tuple[int, int], strides: tuple[int, int]) -> None:
+    x, masks = np.arange(np.prod(shape)).reshape(shape), {"BeginMask": 2, "EndMask": 0, "ShrinkAxisMask": 0}
+    operands = [x, constant(-2, 0), constant(*ends), constant(*strides)]
+    result = evaluate.FOLDED["STRIDED_SLICE"](FOLDER, operands, masks, [()])
+    assert result.tolist() == x[-2 : ends[0] : strides[0], : ends[1] : strides[1]].tolist()
+
+
+def test_views_of_large_computed_tensors_take_no_memory() -> None:
+    x = evaluate.unknown((2, 2**40))
+    masks = {"BeginMask": 0, "EndMask": 2, "ShrinkAxisMask": 1}
+    strided = evaluate.FOLDED["STRIDED_SLICE"](FOLDER, [x, constant(1, 0), constant(2, 0), constant(1, 2)], masks, [()])
+    parts = evaluate.FOLDED["UNPACK"](FOLDER, [x], {}, [(), ()])
+    assert (strided.shape, [part.shape for part in parts]) == ((2**39,), [(2**40,)] * 2)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from glsl_infer.program.layout import FixedPoint
 from glsl_infer.runtime import program_cache
 from glsl_infer.runtime.program_cache import ProgramCache, default_folder, key_of
 from glsl_infer.runtime.verdicts import Verdict
+from glsl_infer.support.records import replace
 
 
 def test_the_picture_is_the_documented_formula() -> None:
@@ -41,7 +42,7 @@ def test_records_are_the_references_bytes() -> None:
         layer_records = records[layer.offset : layer.offset + layer.count]
         if isinstance(value, FixedPoint):
             continue
-        stored = quantize.to_bytes(outputs[layer.layer])
+        stored = quantize.encode_8_bits(outputs[layer.layer])
         slices = set()
         for record in layer_records:
             x, y = int(record["x"]), int(record["y"])
@@ -99,6 +100,7 @@ def test_a_delayed_probe_is_read_at_its_first_use() -> None:
     one = delayed()
     assert not hasattr(one, "numbers") and not reads
     assert copy.copy(one) == plain
+    assert replace(delayed(), formula="another") == replace(plain, formula="another")
 
 
 def _verdict(folder: Path, key: str = KEY) -> Verdict:

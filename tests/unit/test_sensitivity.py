@@ -12,7 +12,7 @@ from glsl_infer.compiler import ranges
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges import Calibration, Precision, PreparedGraph, precision, prepare, sensitivity
-from glsl_infer.compiler.ranges.expected_error import Fold
+from glsl_infer.compiler.ranges.cross_validation import Fold
 from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE, CostRatios, Limits
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference

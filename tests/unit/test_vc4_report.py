@@ -217,8 +217,10 @@ def test_loops_of_functions_are_where_they_are_called() -> None:
 
 PASSES = tiny.tiny_bundle(weights="uniform").manifest.passes
 FIRST = PASSES[0]
-FRAGMENT = "@says MESA_SHADER_FRAGMENT shader: 514 inst, 2 threads, 375 uniforms, 16 max-temps, 1037 estimated-cycles"
-VERTEX = "@says MESA_SHADER_VERTEX shader: 21 inst, 1 threads, 3 uniforms, 3 max-temps, 22 estimated-cycles"
+FRAGMENT = (
+    "@message MESA_SHADER_FRAGMENT shader: 514 inst, 2 threads, 375 uniforms, 16 max-temps, 1037 estimated-cycles"
+)
+VERTEX = "@message MESA_SHADER_VERTEX shader: 21 inst, 1 threads, 3 uniforms, 3 max-temps, 22 estimated-cycles"
 SUBMIT = (
     "SUBMIT_CL seq=1 bin_cl=225B shader_rec=576B(x8) uniforms=13056B bos=27 126x252 tiles=0..1,0..3 flags=0x{flags:x}"
 )
@@ -311,7 +313,7 @@ def test_the_listing_of_the_fragment_shader_ends_with_an_empty_line() -> None:
 
 def test_lines_of_other_kinds_are_ignored() -> None:
     assert drawn(FRAGMENT, SUBMIT.format(flags=1)) == drawn(
-        "@says something else", FRAGMENT, "a line", SUBMIT.format(flags=1), "MESA: warning"
+        "@message something else", FRAGMENT, "a line", SUBMIT.format(flags=1), "MESA: warning"
     )
 
 

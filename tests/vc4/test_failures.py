@@ -138,7 +138,7 @@ def test_a_shader_that_the_kernel_rejects_is_an_error_of_its_layer(driver: Drive
     bundle = tiny.tiny_bundle(weights="uniform")
     log_lines = lines_of(driver, REJECTED.format(code=bytes(64)))
     index = next(index for index, draw in enumerate(bundle.manifest.passes) if draw.layer == LAYER)
-    compiled = "@says MESA_SHADER_FRAGMENT shader: 8 inst, 2 threads, 3 uniforms, 1 max-temps, 9 estimated-cycles"
+    compiled = "@message MESA_SHADER_FRAGMENT shader: 8 inst, 2 threads, 3 uniforms, 1 max-temps, 9 estimated-cycles"
     measured = parse([f"@draw {index}", compiled, *log_lines], bundle.manifest.passes)
     assert measured.failures["expand"].startswith("the kernel rejects its fragment shader (")
     assert "no reason" not in measured.failures["expand"]

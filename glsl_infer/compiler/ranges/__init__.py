@@ -15,8 +15,8 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_RESULT, MAX_TEXTURE_BYTES
 from glsl_infer.compiler.ranges import precision as precision_of_layers
+from glsl_infer.compiler.ranges.cross_validation import Fold
 from glsl_infer.compiler.ranges.eight_bits import AssignedRanges, RangeChoice, assign_ranges, too_large
-from glsl_infer.compiler.ranges.expected_error import Fold
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.headroom import widen_ranges
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges, with_lowest

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges import data_free, expected_error, observed, varied
+from glsl_infer.compiler.ranges import cross_validation, data_free, expected_error, observed, varied
 from glsl_infer.compiler.ranges.constraints import constraints, shown_by
-from glsl_infer.compiler.ranges.expected_error import Fold
+from glsl_infer.compiler.ranges.cross_validation import Fold
 from glsl_infer.compiler.ranges.intervals import (
     HEADROOM,
     NARROWEST,
@@ -101,7 +101,7 @@ class AssignedRanges:
         graph: the graph; ``scales`` and ``zeros`` of every node that stores 8 bits are set.
         choices: one choice for each layer.
         wider: ranges of the layers learnt from images without regard to step sizes; see ``headroom``.
-        folds: ranges learnt without each part of the images; see ``expected_error.others``.
+        folds: ranges learnt without each part of the images; see ``cross_validation.leave_one_part_out``.
         clipped: for each image, the largest share of a layer's energy beyond the ranges of its fold.
     """
 
@@ -171,7 +171,7 @@ class _RangeChooser:
         self._depths = depths(graph)
         self._scores = _score_layers(graph)
         self.wider: dict[str, Range] = {}
-        self.folds = [Fold() for _ in range(min(expected_error.PARTS, len(images)))]
+        self.folds = [Fold() for _ in range(min(cross_validation.PARTS, len(images)))]
         self.clipped = [0.0] * len(images)
 
     def _observe(self, names: Collection[str]) -> None:
@@ -237,10 +237,10 @@ class _RangeChooser:
             lowest, highest = reaching(low.min(), high.max())
             return self._covering(node, (np.minimum(low, lowest), np.maximum(high, highest)), ends)
 
-        for fold, others in zip(self.folds, expected_error.others(images, len(self.folds))):
+        for fold, others in zip(self.folds, cross_validation.leave_one_part_out(images, len(self.folds))):
             fold.maps[name], fold.wider[name] = way(others), with_spare(others)
         for index, image in enumerate(images):
-            held_out = self.folds[expected_error.part_of(index, len(images), len(self.folds))]
+            held_out = self.folds[cross_validation.part_of(index, len(images), len(self.folds))]
             self.clipped[index] = max(self.clipped[index], observed.share_beyond(image, held_out.maps[name]))
         self.wider[name] = with_spare(images)
         return way(images), by
@@ -327,7 +327,12 @@ def _score_layers(graph: Graph) -> set[str]:
 
 
 def _with_reach(
-    way: expected_error.Way, function: tuple[float, float], seen: Sequence[Observation], *, common: bool, equal: bool
+    way: cross_validation.RangeMethod,
+    function: tuple[float, float],
+    seen: Sequence[Observation],
+    *,
+    common: bool,
+    equal: bool,
 ) -> Range:
     """Return the range of scores by a method, widened to ``REACH`` if an end is closer to 0."""
     chosen = way(seen)
@@ -354,7 +359,7 @@ def _best_way(
     *,
     common: bool,
     equal: bool,
-) -> tuple[str, expected_error.Way]:
+) -> tuple[str, cross_validation.RangeMethod]:
     """Return the method of choosing a layer's range with the least error on its images: its name and its function."""
     low, high = function
 
@@ -364,12 +369,12 @@ def _best_way(
             lowest, highest, common=common, equal=equal or whole, narrowest=narrowest_of(images, pixels)
         )
 
-    ways: dict[str, expected_error.Way] = {
+    ways: dict[str, cross_validation.RangeMethod] = {
         "maximum": lambda shown: widened(shown, whole=False),
         "layer": lambda shown: widened(shown, whole=True),
         "error": lambda shown: expected_error.least_error_range(shown, low, high, common=common, equal=equal),
     }
-    best = expected_error.best_method(ways, seen, low, high)
+    best = cross_validation.best_method(ways, seen, low, high)
     return best, ways[best]
 
 

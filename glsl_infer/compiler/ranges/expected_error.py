@@ -9,113 +9,107 @@ of all others coarse, and a channel that is active in a single image must not be
 image is divided by ``NOISE`` of its energy plus its own error. This error depends on the ranges, so a few rounds are
 needed. They minimise the sum of the errors' logarithms.
 
-In images that were not observed, a channel can behave like any other of its layer, with the weight of ``PRIOR`` images.
-Every value can be larger, by less the more images there are (``SPREAD``).
-
-The method to choose a layer's range is selected by the error on held-out calibration images: rounding and clipping.
-Each method chooses a range from a part of the images. The error of a layer is the mean over its channels.
+To allow for images that were not observed, the statistics of each channel are mixed with the mean of its layer, which
+counts as ``PRIOR`` images. Every value can be larger, by less the more images there are (``SPREAD``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.compiler.ranges.observed import OCTAVES, STEPS, Observation
-from glsl_infer.program.layout import Range, compact, per_channel
+from glsl_infer.program.layout import Range, compact
 
 SATURATION = 4.0
+"""Weight of a clipped square compared with a rounded one."""
 NOISE = 1e-4
 """Error floor as a share of a layer's energy. Smaller errors gain nothing, because earlier layers have as much."""
 PRIOR = 0.05
+"""Weight of the layer's mean statistics in those of a channel, in images."""
 SPREAD = 0.3
 """Standard deviation of the natural logarithm of the ratio of a value in another image to that in a single one."""
 NARROWEST = 1.0 / 64.0
-DEEP = 14
+"""Least ratio of a channel's scale to the largest scale of its layer."""
+GRID_OCTAVES_BELOW = 14
 """Octaves below a layer's largest value covered by the grid."""
-ROOM = 2
+GRID_OCTAVES_ABOVE = 2
 """Octaves above the largest value."""
-FINER = 6
+CANDIDATES_PER_OCTAVE = 6
 """Candidate scales per octave."""
-BELOW = 7
+CANDIDATE_OCTAVES_BELOW = 7
+"""Octaves of candidate scales below the width of the observed values."""
 ROUNDS = 3
+"""Number of iterations of the images' weights and the ranges."""
 ZEROS: NDArray[np.float64] = np.arange(0.0, 256.0, 5.0)
+"""Candidate zero points."""
 CHUNK = 128
-NEARLY = 1.0 - 1e-6
+"""Number of channels processed at once, to limit the memory."""
+LIMIT_TOLERANCE = 1.0 - 1e-6
 """Tolerance for an end rounded to float32."""
 
-FOLDS = 2
-FEWEST = 16
-"""Least number of images for a comparison.
-
-With fewer, a half of them is too few, and wide ranges would seem better than they are with all images.
-"""
-CLEAR = 0.3
-"""Least decrease of the error's logarithm for a method to replace the first: about 1.3 dB."""
-PARTS = 4
-"""Number of parts of the images; ranges are chosen without each of them in turn."""
-GROWTH = 1.35
-"""Assumed ratio of the values of another image to those of a single calibration image."""
-
 Array = NDArray[np.float64]
-Way = Callable[[Sequence[Observation]], Range]
 
 
 def fits(extremes: tuple[Array, Array]) -> bool:
     """Return whether the largest value of a layer is within the sizes of the grid."""
-    return bool(
-        2.0 ** (2 - OCTAVES) < max(-float(extremes[0].min()), float(extremes[1].max())) < 2.0 ** (OCTAVES - ROOM)
-    )
+    largest = max(-float(extremes[0].min()), float(extremes[1].max()))
+    return 2.0 ** (2 - OCTAVES) < largest < 2.0 ** (OCTAVES - GRID_OCTAVES_ABOVE)
 
 
-def least_error_range(seen: Sequence[Observation], low: float, high: float, *, common: bool, equal: bool) -> Range:
+def least_error_range(
+    observations: Sequence[Observation], low: float, high: float, *, common: bool, equal: bool
+) -> Range:
     """Return the range of least expected error, with integer zero points.
 
     Args:
-        seen: observations of each image.
+        observations: observations of each image.
         low: the lowest possible value of the layer's function.
         high: the highest possible value.
         common: give all channels the same zero point, because a gutter has one colour.
         equal: give all channels the same zero point and the same scale.
     """
-    lowest = min(max(float(np.min([image.low for image in seen])), low), 0.0)
-    highest = max(min(float(np.max([image.high for image in seen])), high), 0.0)
+    lowest = min(max(float(np.min([image.low for image in observations])), low), 0.0)
+    highest = max(min(float(np.max([image.high for image in observations])), high), 0.0)
     scales, zeros = _candidates(lowest, highest, low, high)
-    last = max(image.first + image.shares.shape[2] for image in seen) + ROOM * STEPS
-    edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
-    tails = [_tails(seen, side, last) for side in range(2)]
-    moved = np.stack([image.moved for image in seen])
-    energy = np.stack([image.energy for image in seen]).mean(axis=1)
+    last = max(image.first + image.shares.shape[2] for image in observations) + GRID_OCTAVES_ABOVE * STEPS
+    edges = 2.0 ** (np.arange(last - (GRID_OCTAVES_BELOW + GRID_OCTAVES_ABOVE) * STEPS, last) / STEPS - OCTAVES)
+    tails = [_tails(observations, side, last) for side in range(2)]
+    nonzero_share = np.stack([image.moved for image in observations])
+    energy = np.stack([image.energy for image in observations]).mean(axis=1)
     # If most images are black, the median is 0. If all are, any weight will do.
     energy = np.maximum(energy, max(0.01 * np.median(energy), 1e-6 * energy.max()) or 1.0)
     floor, weights = NOISE * energy, 1.0 / energy
     above, below = scales * (255.0 - zeros[:, None]) / 255.0, scales * zeros[:, None] / 255.0
     step = (scales / 255.0) ** 2 / 12.0
-    share = PRIOR / (len(seen) + PRIOR)
+    share = PRIOR / (len(observations) + PRIOR)
     for _ in range(ROUNDS):
         summed = [np.einsum("p,pce->ce", weights, side) for side in tails]
         summed = [(1.0 - share) * side + share * side.mean(axis=0) for side in summed]
-        rounded = weights @ moved
+        rounded = weights @ nonzero_share
         errors = np.empty((len(rounded), len(zeros), len(scales)), np.float32)
         for first in range(0, len(rounded), CHUNK):
             channels = slice(first, first + CHUNK)
-            clipped = _at(summed[0][channels], edges, above, high) + _at(summed[1][channels], edges, below, -low)
+            clipped = _tails_at_candidates(summed[0][channels], edges, above, high)
+            clipped = clipped + _tails_at_candidates(summed[1][channels], edges, below, -low)
             errors[channels] = rounded[channels, None, None] * step + SATURATION * clipped
         zero, scale = _least(errors, common=common, equal=equal)
         zero, scale = np.broadcast_to(zero, len(rounded)), np.broadcast_to(scale, len(rounded))
         ends = above[zero, scale], below[zero, scale]
-        beyond = [_each(side, edges, end, limit) for side, end, limit in zip(tails, ends, (high, -low))]
+        beyond = [
+            _tails_at_channel_ends(side, edges, end, limit) for side, end, limit in zip(tails, ends, (high, -low))
+        ]
         clipped = beyond[0] + beyond[1]
-        weights = 1.0 / (floor + (moved * step[scale] + SATURATION * clipped).mean(axis=1))
+        weights = 1.0 / (floor + (nonzero_share * step[scale] + SATURATION * clipped).mean(axis=1))
     widths = np.maximum(scales[scale], NARROWEST * scales[scale].max()).astype(np.float32)
     return Range(compact([float(width) for width in widths]), compact([float(point) for point in zeros[zero]]))
 
 
 @dataclass(frozen=True)
-class Shares:
+class ClippedEnergy:
     """Clipped energy of images as a function of the ends of ranges.
 
     Attributes:
@@ -131,15 +125,17 @@ class Shares:
     lows: Array
 
 
-def shares_of(seen: Sequence[Observation]) -> Shares:
+def clipped_energy_of(observations: Sequence[Observation]) -> ClippedEnergy:
     """Return the clipped energy of observed images for all ends on the grid."""
-    last = max(image.first + image.shares.shape[2] for image in seen) + 1
-    edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
-    tails = _tails(seen, 0, last, like=False), _tails(seen, 1, last, like=False)
-    return Shares(edges, tails, np.stack([image.high for image in seen]), np.stack([image.low for image in seen]))
+    last = max(image.first + image.shares.shape[2] for image in observations) + 1
+    edges = 2.0 ** (np.arange(last - (GRID_OCTAVES_BELOW + GRID_OCTAVES_ABOVE) * STEPS, last) / STEPS - OCTAVES)
+    tails = _tails(observations, 0, last, extrapolate=False), _tails(observations, 1, last, extrapolate=False)
+    return ClippedEnergy(
+        edges, tails, np.stack([image.high for image in observations]), np.stack([image.low for image in observations])
+    )
 
 
-def clipped_energy(shares: Shares, above: Array, below: Array, low: float, high: float) -> Array:
+def clipped_energy(shares: ClippedEnergy, above: Array, below: Array, low: float, high: float) -> Array:
     """Return the energy clipped from images by ranges, (images, channels).
 
     Args:
@@ -150,8 +146,8 @@ def clipped_energy(shares: Shares, above: Array, below: Array, low: float, high:
         high: the highest possible value.
     """
     tails, edges = shares.tails, shares.edges
-    clipped = [np.where(shares.highs > above, _each(tails[0], edges, above, high), 0.0)]
-    clipped.append(np.where(-shares.lows > below, _each(tails[1], edges, below, -low), 0.0))
+    clipped = [np.where(shares.highs > above, _tails_at_channel_ends(tails[0], edges, above, high), 0.0)]
+    clipped.append(np.where(-shares.lows > below, _tails_at_channel_ends(tails[1], edges, below, -low), 0.0))
     total: Array = clipped[0] + clipped[1]
     return total
 
@@ -164,8 +160,8 @@ def _candidates(lowest: float, highest: float, low: float, high: float) -> tuple
     elif highest <= 0.0:
         zeros = ZEROS[-1:]
     largest = highest - lowest
-    powers = np.arange(-BELOW * FINER, ROOM * FINER + 1) / FINER
-    scales = largest * 2.0**powers
+    first, last = -CANDIDATE_OCTAVES_BELOW * CANDIDATES_PER_OCTAVE, GRID_OCTAVES_ABOVE * CANDIDATES_PER_OCTAVE
+    scales = largest * 2.0 ** (np.arange(first, last + 1) / CANDIDATES_PER_OCTAVE)
     if high < np.inf and lowest >= 0.0:
         scales = np.append(scales[scales < high], high)
     return scales, zeros
@@ -183,22 +179,22 @@ def _least(errors: NDArray[np.float32], *, common: bool, equal: bool) -> tuple[N
     return zero, np.take_along_axis(scale, zero[:, None], axis=1)[:, 0]
 
 
-def _tails(seen: Sequence[Observation], side: int, last: int, *, like: bool = True) -> Array:
+def _tails(observations: Sequence[Observation], side: int, last: int, *, extrapolate: bool = True) -> Array:
     """Return the energy beyond each end of the grid: the mean of ``max(x - end, 0) ** 2``, (images, channels, ends).
 
     Args:
-        seen: observations of each image.
+        observations: observations of each image.
         side: 0 for positive values, 1 for negative ones.
         last: index after the last end of the grid, in the grid of ``observed``.
-        like: spread the observed sizes, to estimate images like the observed ones.
+        extrapolate: spread the observed sizes, to estimate images like the observed ones.
     """
-    count = (DEEP + ROOM) * STEPS
+    count = (GRID_OCTAVES_BELOW + GRID_OCTAVES_ABOVE) * STEPS
     first = last - count
-    tails = np.zeros((len(seen), len(seen[0].low), count))
-    others = _others(len(seen), count) if like else None
+    tails = np.zeros((len(observations), len(observations[0].low), count))
+    spread = _spread_matrix(len(observations), count) if extrapolate else None
     middle = 2.0 ** ((np.arange(last - 1, first - 1, -1) + 0.5) / STEPS - OCTAVES)
     edges = 2.0 ** (np.arange(last - 1, first - 1, -1) / STEPS - OCTAVES)
-    for index, image in enumerate(seen):  # one image after another: its shares fit into a CPU cache
+    for index, image in enumerate(observations):  # one image after another: its shares fit into a CPU cache
         histogram = image.shares[side]
         # All shares of a dark image can be below the first end.
         begin = min(max(first - image.first, 0), histogram.shape[1])
@@ -207,8 +203,8 @@ def _tails(seen: Sequence[Observation], side: int, last: int, *, like: bool = Tr
         start = image.first + begin - first
         shares = np.zeros(tails.shape[1:])
         shares[:, start : start + histogram.shape[1] - begin] = histogram[:, begin:]
-        if others is not None:
-            shares = shares @ others
+        if spread is not None:
+            shares = shares @ spread
         # From the last end down, because cumulative sums are fastest along memory.
         shares = np.ascontiguousarray(shares[:, ::-1])
         count_beyond, sum_beyond, squares_beyond = (np.cumsum(shares * middle**power, axis=-1) for power in range(3))
@@ -218,7 +214,7 @@ def _tails(seen: Sequence[Observation], side: int, last: int, *, like: bool = Tr
     return tails
 
 
-def _others(pictures: int, count: int) -> Array:
+def _spread_matrix(pictures: int, count: int) -> Array:
     """Return a matrix from the size distribution of images to that of similar ones, (sizes, sizes).
 
     Each size spreads to larger and smaller ones by a normal distribution of the logarithm.
@@ -230,7 +226,7 @@ def _others(pictures: int, count: int) -> Array:
     return matrix
 
 
-def _place(edges: Array, ends: Array) -> tuple[NDArray[np.int64], Array]:
+def _grid_position(edges: Array, ends: Array) -> tuple[NDArray[np.int64], Array]:
     """Return the positions of ends in the grid: the index below, and the fraction beyond it."""
     position = np.log2(np.maximum(ends, edges[0]) / edges[0]) * STEPS
     position = np.clip(position, 0.0, len(edges) - 1.001)
@@ -238,74 +234,15 @@ def _place(edges: Array, ends: Array) -> tuple[NDArray[np.int64], Array]:
     return whole, position - whole
 
 
-def _at(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
+def _tails_at_candidates(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
     """Return tails (channels, grid) interpolated at any ends, (channels, zeros, scales); 0 at and beyond ``limit``."""
-    whole, share = _place(edges, ends)
-    return np.where(ends >= limit * NEARLY, 0.0, tails[:, whole] * (1.0 - share) + tails[:, whole + 1] * share)
+    whole, share = _grid_position(edges, ends)
+    return np.where(ends >= limit * LIMIT_TOLERANCE, 0.0, tails[:, whole] * (1.0 - share) + tails[:, whole + 1] * share)
 
 
-def _each(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
+def _tails_at_channel_ends(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
     """Return tails (images, channels, grid) interpolated at an end for each channel, (images, channels)."""
-    whole, share = _place(edges, ends)
+    whole, share = _grid_position(edges, ends)
     channel = np.arange(len(ends))
     energy = tails[:, channel, whole] * (1.0 - share) + tails[:, channel, whole + 1] * share
-    return np.where(ends >= limit * NEARLY, 0.0, energy)
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Ranges chosen without a part of the calibration images.
-
-    Attributes:
-        maps: ranges of feature maps in 8 bits, by layer.
-        wider: ranges of the same maps in 16 bits; see ``room``.
-    """
-
-    maps: dict[str, Range] = field(default_factory=dict)
-    wider: dict[str, Range] = field(default_factory=dict)
-
-
-def part_of(index: int, pictures: int, parts: int) -> int:
-    """Return the part of an image. Neighbouring images are often similar, so they are in the same part."""
-    return index * parts // pictures
-
-
-def others(seen: Sequence[Observation], parts: int) -> list[Sequence[Observation]]:
-    """Return the observations of all other images for each part; of a single image, its own with lower extremes."""
-    if len(seen) == 1:
-        return [[replace(seen[0], low=seen[0].low / GROWTH, high=seen[0].high / GROWTH)]] * parts
-    return [
-        [image for index, image in enumerate(seen) if part_of(index, len(seen), parts) != fold] for fold in range(parts)
-    ]
-
-
-def best_method(ways: Mapping[str, Way], seen: Sequence[Observation], low: float, high: float) -> str:
-    """Return the method with the least error on held-out images; the first, unless another is clearly better.
-
-    Args:
-        ways: methods to choose a range, by name.
-        seen: observations of the images.
-        low: the lowest possible value of the layer's function.
-        high: the highest possible value.
-    """
-    first, *_ = ways
-    if len(seen) < FEWEST:
-        return first
-    errors = {name: 0.0 for name in ways}
-    for fold in range(FOLDS):
-        held_out, learning = seen[fold::FOLDS], [image for index, image in enumerate(seen) if index % FOLDS != fold]
-        shares = shares_of(held_out)
-        for name, way in ways.items():
-            errors[name] += _error(way(learning), held_out, shares, low, high) / FOLDS
-    least = min(errors, key=lambda name: errors[name])
-    return least if errors[least] < errors[first] - CLEAR else first
-
-
-def _error(chosen: Range, seen: Sequence[Observation], shares: Shares, low: float, high: float) -> float:
-    """Return the mean logarithm of the error of a range on some images."""
-    channels = len(seen[0].low)
-    scales, zeros = per_channel(chosen.scales, channels), per_channel(chosen.zeros, channels)
-    moved: NDArray[np.float64] = np.stack([image.moved for image in seen])
-    clipped = clipped_energy(shares, scales * (255.0 - zeros) / 255.0, scales * zeros / 255.0, low, high)
-    total = (moved * (scales / 255.0) ** 2 / 12.0 + SATURATION * clipped).mean(axis=1)
-    return float(np.log(total + 1e-30).mean())
+    return np.where(ends >= limit * LIMIT_TOLERANCE, 0.0, energy)

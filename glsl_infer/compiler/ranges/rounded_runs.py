@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from glsl_infer.compiler.ranges.expected_error import Fold
+from glsl_infer.compiler.ranges.cross_validation import Fold
 from glsl_infer.compiler.ranges.headroom import widened
 from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.picture import input_values

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from glsl_infer.compiler.ranges import precision
-from glsl_infer.compiler.ranges.expected_error import Fold
+from glsl_infer.compiler.ranges.cross_validation import Fold
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.rounded_runs import Runs
 from glsl_infer.errors import InputError

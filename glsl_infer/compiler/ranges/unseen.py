@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.compiler.ranges import precision, varied
-from glsl_infer.compiler.ranges.expected_error import Fold, part_of
+from glsl_infer.compiler.ranges.cross_validation import Fold, part_of
 from glsl_infer.compiler.ranges.headroom import widen_ranges
 from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.picture import input_values, is_picture

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
+from glsl_infer.importers.core.folding import integer_list
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.model import Numbers, Operator
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
@@ -117,7 +118,7 @@ class Call:
             return [int(number) for number in (value if isinstance(value, tuple) else (value,))]
         if not self.has(index):
             return None
-        return [int(number) for number in self.constant(index, what).reshape(-1)]
+        return integer_list(self.constant(index, what))
 
     def number(self, index: int, what: str, attribute: str, default: float) -> float:
         """Return a scalar from an attribute, as in old files, or from a constant, as in newer ones."""

@@ -13,7 +13,16 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.core import elementwise
-from glsl_infer.importers.core.folding import MISFITS, Folder, reshaped, squeezed, unsqueezed
+from glsl_infer.importers.core.folding import (
+    MAX_INTEGERS,
+    MISFITS,
+    Folder,
+    integer_list,
+    points_shape,
+    reshaped,
+    squeezed,
+    unsqueezed,
+)
 from glsl_infer.importers.onnx import types
 from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.model import Numbers, Operator
@@ -66,7 +75,7 @@ def integers_at(inputs: Inputs, index: int, options: Options, name: str) -> list
     if name in options:
         return [int(number) for number in (options[name] if isinstance(options[name], tuple) else (options[name],))]
     if index < len(inputs) and inputs[index] is not None:
-        return [int(number) for number in np.asarray(inputs[index]).reshape(-1)]
+        return integer_list(np.asarray(inputs[index]))
     return None
 
 
@@ -103,6 +112,8 @@ def split_sizes(size: int, inputs: Inputs, options: Options) -> list[int]:
     if sizes is None:
         count = options["num_outputs"]
         part_size = -(-size // count)
+        if not 0 < count <= MAX_INTEGERS:
+            raise ValueError(f"{size} into {count} parts")
         sizes = [part_size] * (count - 1) + [size - part_size * (count - 1)]
     if sum(sizes) != size or min(sizes) < 0:
         raise ValueError(f"{size} into {sizes}")
@@ -127,10 +138,11 @@ def _constant(folder: Folder, inputs: Inputs, options: Options) -> Any:
 def _gather_nd(folder: Folder, inputs: Inputs, options: Options) -> Any:
     if options.get("batch_dims", 0):
         raise ValueError("batch_dims")
-    return inputs[0][tuple(np.moveaxis(inputs[1].astype(np.int64), -1, 0))]
+    return folder.gather_points(inputs[0], inputs[1])
 
 
 def _scatter_nd(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    folder.shape(points_shape(inputs[0].shape, inputs[1].shape), inputs[0].itemsize)  # fewer values are broadcast
     result = inputs[0].copy()
     result[tuple(np.moveaxis(inputs[1].astype(np.int64), -1, 0))] = inputs[2]
     return result
@@ -163,6 +175,11 @@ def _triangle(folder: Folder, inputs: Inputs, options: Options) -> Any:
     return (np.triu if options.get("upper", 1) else np.tril)(inputs[0], offset)
 
 
+def _eye(folder: Folder, inputs: Inputs, options: Options) -> Any:
+    rows, columns = folder.shape(inputs[0].shape[:2], 4)
+    return np.eye(rows, columns, options.get("k", 0), np.float32)
+
+
 def _shape(folder: Folder, inputs: Inputs, options: Options) -> Any:
     return np.asarray(inputs[0].shape[slice(options.get("start"), options.get("end"))], np.int64)
 
@@ -192,7 +209,8 @@ def _along_axis(parameter: Numbers, shape: Sequence[int], options: Options) -> A
     axis = options.get("axis", 1) % len(shape)
     if parameter.ndim == len(shape) and parameter.ndim > 1:
         block_size = -(-shape[axis] // parameter.shape[axis])
-        return np.repeat(parameter, block_size, axis)[tuple(map(slice, shape))]
+        limits = tuple(map(slice, shape))  # before the repetition too: the other axes can be longer than the tensor's
+        return np.repeat(parameter[limits], block_size, axis)[limits]
     if parameter.shape != (shape[axis],):
         raise ValueError(f"scales of {parameter.shape} for {tuple(shape)}")
     return parameter.reshape([-1 if index == axis else 1 for index in range(len(shape))])
@@ -262,6 +280,7 @@ def _clip(folder: Folder, inputs: Inputs, options: Options) -> Any:
     low, high = (
         options.get(name, inputs[index] if index < len(inputs) else None) for index, name in ((1, "min"), (2, "max"))
     )
+    folder.shape(np.broadcast_shapes(*(np.shape(value) for value in (inputs[0], low, high))), inputs[0].itemsize)
     return np.clip(inputs[0], low, high).astype(inputs[0].dtype)
 
 
@@ -273,6 +292,7 @@ def _batch_normalization(folder: Folder, inputs: Inputs, options: Options) -> An
     if options.get("training_mode", 0):
         mean, variance = x.mean(axis=others), x.var(axis=others)
     scale, bias, mean, variance = (np.expand_dims(channels, others) for channels in (scale, bias, mean, variance))
+    folder.shape(np.broadcast_shapes(*(value.shape for value in (x, scale, bias, mean, variance))), x.itemsize)
     return ((x - mean) / np.sqrt(variance + options.get("epsilon", 1e-5)) * scale + bias).astype(x.dtype)
 
 
@@ -294,18 +314,18 @@ _FOLDED: Mapping[str, Compute] = {
     "Concat": lambda f, x, o: f.concat(x, o.get("axis", 1)),
     "Constant": _constant,
     "ConstantOfShape": lambda f, x, o: f.full(
-        x[0].reshape(-1).tolist(), o["value"]() if "value" in o else np.zeros(1, np.float32)
+        integer_list(x[0]), o["value"]() if "value" in o else np.zeros(1, np.float32)
     ),
     "DequantizeLinear": lambda f, x, o: dequantized(x, o),
-    "Expand": lambda f, x, o: f.expand(x[0], x[1].reshape(-1).tolist()),
-    "EyeLike": lambda f, x, o: np.eye(x[0].shape[0], x[0].shape[1], o.get("k", 0), np.float32),
+    "Expand": lambda f, x, o: f.expand(x[0], integer_list(x[1])),
+    "EyeLike": _eye,
     "Flatten": lambda f, x, o: x[0].reshape(flattened(x[0].shape, o.get("axis", 1))),
     "Gather": lambda f, x, o: f.take(x[0], x[1], o.get("axis", 0)),
     "GatherND": _gather_nd,
     "MatMul": lambda f, x, o: f.matmul(x[0], x[1]),
     "Max": _from_left(np.maximum),
     "Min": _from_left(np.minimum),
-    "Mod": lambda f, x, o: (np.fmod if o.get("fmod") else np.mod)(x[0], x[1]),
+    "Mod": lambda f, x, o: f.elementwise(np.fmod if o.get("fmod") else np.mod, x[0], x[1]),
     "NonZero": _nonzero,
     "Pad": _pad,
     "QuantizeLinear": _quantized,
@@ -325,7 +345,7 @@ _FOLDED: Mapping[str, Compute] = {
     "Split": _split,
     "Squeeze": lambda f, x, o: x[0].reshape(squeezed(x[0].shape, integers_at(x, 1, o, "axes"))),
     "Sum": _from_left(np.add),
-    "Tile": lambda f, x, o: f.tile(x[0], x[1].reshape(-1).tolist()),
+    "Tile": lambda f, x, o: f.tile(x[0], integer_list(x[1])),
     "Transpose": lambda f, x, o: x[0].transpose(o.get("perm")),
     "Trilu": _triangle,
     "Unsqueeze": lambda f, x, o: x[0].reshape(unsqueezed(x[0].shape, integers_at(x, 1, o, "axes") or [])),

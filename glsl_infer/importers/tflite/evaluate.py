@@ -17,6 +17,8 @@ from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.folding import (
     Folder,
     depth_to_space,
+    integer_list,
+    points_shape,
     reshaped,
     space_to_depth,
     squeezed,
@@ -52,11 +54,11 @@ def integers(x: Numbers) -> list[int]:
     """Return an operand as integers.
 
     Raises:
-        ValueError: the network computes it.
+        ValueError: the network computes it, or it has too many elements.
     """
     if x.dtype == UNKNOWN:
         raise ValueError("numbers that the network computes")
-    return [int(number) for number in x.reshape(-1)]
+    return integer_list(x)
 
 
 def _each(compute: Callable[..., Numbers]) -> Compute:
@@ -87,7 +89,12 @@ ELEMENTWISE: Mapping[str, Compute] = {
 
 
 def _reduced(reduce: Callable[..., Numbers]) -> Compute:
-    return lambda f, x, o, shapes: reduce(x[0], axis=tuple(integers(x[1])), keepdims=bool(o.get("KeepDims")))
+    def reduced(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequence[Shape]) -> Any:
+        if x[0].dtype == UNKNOWN:
+            folder.shape(x[0].shape, 1)  # it takes no memory, so its shape has no limit
+        return reduce(x[0], axis=tuple(integers(x[1])), keepdims=bool(options.get("KeepDims")))
+
+    return reduced
 
 
 REDUCTIONS: Mapping[str, Compute] = {
@@ -131,7 +138,9 @@ def _split_of_sizes(folder: Folder, x: Sequence[Numbers], options: Options, shap
 
 def _unpacked(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequence[Shape]) -> Any:
     axis = options.get("Axis", 0)
-    return [np.take(x[0], index, axis=axis) for index in range(x[0].shape[axis])]
+    if x[0].shape[axis] != len(shapes):
+        raise ValueError(f"{x[0].shape[axis]} parts with {len(shapes)} outputs")
+    return list(np.moveaxis(x[0], axis, 0))
 
 
 def _sliced(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequence[Shape]) -> Any:
@@ -142,7 +151,10 @@ def _sliced(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequ
 def _strided(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequence[Shape]) -> Any:
     indices, removed_axes = slices_of(x[0].shape, x[1:4], options)
     shape = tuple(len(positions) for axis, positions in enumerate(indices) if not removed_axes >> axis & 1)
-    return x[0][np.ix_(*indices)].reshape(shapes[0] or shape)
+    slices = [
+        slice(part.start, part.stop if part.stop >= 0 else None, part.step) if part else slice(0) for part in indices
+    ]
+    return x[0][tuple(slices)].reshape(shapes[0] or shape)
 
 
 MOVES: Mapping[str, Compute] = {
@@ -179,6 +191,7 @@ def _divided(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Seq
 
 def _scattered(folder: Folder, x: Sequence[Numbers], options: Options, shapes: Sequence[Shape]) -> Any:
     result = np.zeros(folder.shape(integers(x[2]), x[1].itemsize), x[1].dtype)
+    folder.shape(points_shape(result.shape, x[0].shape), x[1].itemsize)  # fewer values are broadcast
     np.add.at(result, tuple(np.moveaxis(x[0].astype(np.int64), -1, 0)), x[1])
     return result
 

@@ -15,7 +15,7 @@ from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.isolated_run import enclose
 from glsl_infer.support.child_process import execute
-from glsl_infer.tools.videocore.harness import Hearing, heard, write
+from glsl_infer.tools.videocore.harness import DebugMessageWriter, stderr_to_stdout, write
 
 
 def compile_all(job: dict[str, Any]) -> None:
@@ -26,7 +26,7 @@ def compile_all(job: dict[str, Any]) -> None:
     """
     with Context("surfaceless") as context:
         vars(driver_of(context))["rounds_stores"] = False  # cannot be measured, see ``harness.draw``
-        hearing = Hearing(context)
+        messages = DebugMessageWriter(context)
         device = driver_of(context).device_lines
         for program in job["programs"]:
             name, vertex, text = program["name"], program["vertex"].encode(), program["fragment"]
@@ -39,7 +39,7 @@ def compile_all(job: dict[str, Any]) -> None:
                 except ShaderError as error:
                     write(f"@refused {' '.join(str(error).split())}")
             write(f"@compiled {name}")
-        del hearing
+        del messages
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def main() -> int:
 
 def _compile(job: dict[str, Any]) -> None:
     enclose()
-    with heard():
+    with stderr_to_stdout():
         compile_all(job)
 
 

@@ -1,6 +1,8 @@
-"""Draw a bundle on the vc4 driver and print a transcript of the driver's messages; see ``transcript``.
+"""Draw a bundle on the vc4 driver and print a transcript of the driver's messages, which ``transcript`` reads.
 
-It is a separate process, started by ``measure``, because it uses another OpenGL driver.
+The lines ``@driver``, ``@draw``, ``@message`` and ``@frame`` mark the driver's name, each pass, a message of the driver
+and the complete frame after the passes. The module is a separate process, started by ``measure``, because it uses
+another OpenGL driver.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ DRIVER = "VC4"
 """First characters of the driver's GL_RENDERER."""
 
 
-class Hearing:
+class DebugMessageWriter:
     """Writer of the driver's name and its KHR_debug messages into the transcript.
 
     Raises:
@@ -43,16 +45,18 @@ class Hearing:
         if not renderer.startswith(DRIVER):
             raise ContextError(f"the OpenGL driver is '{renderer}' where Mesa's vc4 is needed", LIBRARIES_HINT)
         write(f"@driver {renderer}, {version}")
-        self._callback = _CALLBACK(self._hear)  # keeps a reference, because the driver has only its address
+        self._callback = _CALLBACK(self._write_message)  # keeps a reference, because the driver has only its address
         _function("glDebugMessageCallbackKHR", _CALLBACK, c_void_p)(self._callback, None)
         for capability in (_DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS):
             _function("glEnable", c_uint)(capability)
 
-    def _hear(self, source: int, kind: int, name: int, severity: int, length: int, text: bytes, user: int) -> None:
-        write(f"@says {text.decode('utf-8', 'replace')}")
+    def _write_message(
+        self, source: int, kind: int, name: int, severity: int, length: int, text: bytes, user: int
+    ) -> None:
+        write(f"@message {text.decode('utf-8', 'replace')}")
 
 
-class Listener:
+class DrawRecorder:
     """Writer of draws and KHR_debug messages into the transcript.
 
     It flushes after each layer's passes, so the layer's jobs are submitted before the next layer's begin.
@@ -63,13 +67,14 @@ class Listener:
 
     def __init__(self, context: Context, bundle: Bundle) -> None:
         self._gl, self._passes = context.gl, bundle.manifest.passes
-        self._hearing = Hearing(context)
+        self._messages = DebugMessageWriter(context)
         self._flush = _function("glFlush")
         self._draw = self._gl.prepared.DrawArrays
-        self.drawn: int | None = 0
+        self.next_pass = 0
+        self.recording = True
 
     @contextlib.contextmanager
-    def listening(self) -> Iterator[None]:
+    def redirected(self) -> Iterator[None]:
         """Redirect draws to ``draw``; sessions created meanwhile record it in their frames."""
         vars(self._gl.prepared)["DrawArrays"] = self.draw
         try:
@@ -78,17 +83,17 @@ class Listener:
             vars(self._gl.prepared)["DrawArrays"] = self._draw
 
     def draw(self, *arguments: int) -> None:
-        """Draw the next pass, mark it, and flush after the last of a layer; only draw if ``drawn`` is None."""
-        if self.drawn is None:
+        """Draw the next pass, mark it, and flush after the last of a layer; only draw if ``recording`` is false."""
+        if not self.recording:
             self._draw(*arguments)
             return
-        index, self.drawn = self.drawn, self.drawn + 1
+        index, self.next_pass = self.next_pass, self.next_pass + 1
         if index >= len(self._passes):
             raise RunError(f"a frame draws more than its {len(self._passes)} passes")
         write(f"@draw {index}")
         self._draw(*arguments)
-        following = self._passes[index + 1].layer if index + 1 < len(self._passes) else None
-        if following != self._passes[index].layer:
+        next_layer = self._passes[index + 1].layer if index + 1 < len(self._passes) else None
+        if next_layer != self._passes[index].layer:
             self._flush()
 
 
@@ -104,19 +109,19 @@ def draw(bundle: Bundle) -> None:
     with Context("surfaceless") as context:
         # Nothing is drawn here, so rounding cannot be measured. Assume stores round to nearest and sums are truncated.
         vars(driver_of(context)).update(rounds_stores=False, nearest_sums=False)
-        listener = Listener(context, bundle)
-        with listener.listening(), Session(bundle, context=context) as session:
+        recorder = DrawRecorder(context, bundle)
+        with recorder.redirected(), Session(bundle, context=context) as session:
             session.run(inputs)
-            if listener.drawn != len(bundle.manifest.passes):
-                raise RunError(f"a frame draws {listener.drawn} times, it has {len(bundle.manifest.passes)} passes")
-            listener.drawn = None
+            if recorder.next_pass != len(bundle.manifest.passes):
+                raise RunError(f"a frame draws {recorder.next_pass} times, it has {len(bundle.manifest.passes)} passes")
+            recorder.recording = False
             write("@frame")
             session.run(inputs)
 
 
 @contextlib.contextmanager
-def heard() -> Iterator[None]:
-    """Redirect the output of all libraries to file descriptor 2 into standard output."""
+def stderr_to_stdout() -> Iterator[None]:
+    """Redirect file descriptor 2 to standard output, including messages that libraries print."""
     sys.stderr.flush()
     saved = os.dup(2)
     os.dup2(1, 2)
@@ -147,7 +152,7 @@ def main() -> int:
 def _draw_file() -> None:
     bundle = bundles.read(sys.argv[1])
     enclose()
-    with heard():
+    with stderr_to_stdout():
         draw(bundle)
 
 

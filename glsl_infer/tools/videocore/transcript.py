@@ -4,7 +4,7 @@ A transcript is text. The lines added by ``harness`` and ``compile_only`` begin 
 
     @driver NAME            result of glGetString
     @draw K                 pass K is drawn next; messages up to the next such line are about it
-    @says TEXT              a KHR_debug message
+    @message TEXT           a KHR_debug message
     @frame                  an entire frame follows, as a runner draws it
     @compile NAME           this program is compiled next, and nothing is drawn
     @refused TEXT           the driver refused it, with the reason
@@ -27,7 +27,7 @@ from glsl_infer.program import Pass
 from glsl_infer.tools.videocore.loops import executed
 
 _COMPILED = re.compile(
-    r"@says MESA_SHADER_(\w+) shader: (\d+) inst, (\d+) threads, (\d+) uniforms, (\d+) max-temps, "
+    r"@message MESA_SHADER_(\w+) shader: (\d+) inst, (\d+) threads, (\d+) uniforms, (\d+) max-temps, "
     r"(\d+) estimated-cycles"
 )
 _VALIDATED = re.compile(r"KVALIDATE (OK|REJECTED) insts=\d+(?: tex_samples=(\d+))?")
@@ -41,7 +41,7 @@ _KERNEL = "KERNEL: "
 _USE_CLEAR_COLOR = 1
 """VC4_SUBMIT_CL_USE_CLEAR_COLOR: without it the driver loads the target's old pixels into the tile buffer."""
 
-FRAGMENT_COMPILED = "@says MESA_SHADER_FRAGMENT"
+FRAGMENT_COMPILED = "@message MESA_SHADER_FRAGMENT"
 """Prefix of the message about a compiled fragment shader."""
 
 Loops = Mapping[str, Sequence[Loop]]
