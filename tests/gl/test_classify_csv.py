@@ -102,7 +102,7 @@ def test_an_interruption_keeps_the_rows_so_far_and_the_old_file(tmp_path: Path, 
 
 
 @pytest.mark.exhaustive
-def test_nohup_goes_on_when_the_terminal_is_gone(tmp_path: Path) -> None:
+def test_nohup_continues_without_its_terminal(tmp_path: Path) -> None:
     folder, out = photos(tmp_path / "photos", 1000), tmp_path / "out.csv"
     argv = ["classify", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]
     process = subprocess.Popen(

@@ -351,7 +351,7 @@ def test_a_command_reports_a_crash_in_one_line(
     assert len(children) == 1
 
 
-def test_cpu_parts_are_checked_by_the_child_too(
+def test_cpu_parts_are_checked_by_the_child(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """CPU layers run in the child too: three tensors of 256 MB from a file of some kilobytes."""

@@ -75,7 +75,7 @@ def stored_bytes(bundle: Bundle, context: Context) -> dict[str, np.ndarray]:
         }
 
 
-def test_one_byte_in_a_thousand_may_differ_by_one(context: Context) -> None:
+def test_at_most_one_byte_in_a_thousand_differs_by_one(context: Context) -> None:
     network, facts = bundle.read(SMALL), driver_of(context)
     before = facts.ordered_fetches
     try:

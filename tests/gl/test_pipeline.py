@@ -101,7 +101,9 @@ def test_no_more_than_two_are_on_their_way(session: Session, expected: list[np.n
 
 
 @pytest.mark.parametrize("between", ["run", "layers", "run_layer", "read_texture", "selfcheck"])
-def test_other_uses_of_the_session_come_between(session: Session, expected: list[np.ndarray], between: str) -> None:
+def test_other_uses_of_the_session_between_asynchronous_frames(
+    session: Session, expected: list[np.ndarray], between: str
+) -> None:
     frames = [session.run_async(tiny_picture(seed)) for seed in (1, 2)]
     if between == "run":
         np.testing.assert_array_equal(session.run(tiny_picture(0)), expected[0])

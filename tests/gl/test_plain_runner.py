@@ -166,7 +166,7 @@ def test_several_inputs_and_outputs(tmp_path: Path, name: str, layout: str) -> N
         context.gl.check("in the plain runner")
 
 
-def test_the_engine_compares_the_outputs_too() -> None:
+def test_the_engine_compares_the_outputs() -> None:
     bundle = tiny.tiny_bundle()
     (expected,) = bundle.manifest.probe.outputs
     outputs = (replace(expected, numbers=(*expected.numbers[:2], 9.0)),)

@@ -120,7 +120,7 @@ def test_an_unknown_output_is_refused() -> None:
 
 
 @pytest.mark.exhaustive
-def test_memory_is_constant_while_people_come_and_go() -> None:
+def test_memory_is_constant_while_figures_enter_and_leave() -> None:
     done = run("camera_endurance.py", "--frames", 400, "--samples", 20, "--json")
     report = json.loads(done.stdout)
     assert (report["frames"], report["visits"], report["appeared"], report["left"], report["snapshots"]) == (

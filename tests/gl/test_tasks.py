@@ -170,7 +170,7 @@ def test_a_mask_cuts_out_and_is_laid_over_backgrounds(folder: Path, context: Con
         assert str(caught.value).startswith(f"{problem}as the background, give blur, a colour")
 
 
-def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:
+def test_classification_is_a_task(tmp_path: Path, context: Context) -> None:
     write_tiny(tmp_path)
     (tmp_path / "own.json").write_text('{"task": "classification", "model": "tiny.glslnn", "top": 2}')
     with open_task(tmp_path / "own.json", context=context) as task:

@@ -116,7 +116,7 @@ def test_final_softmax_is_a_probability_and_is_dropped(form: str) -> None:
     assert graph.by_name[graph.output].op == "dense"
 
 
-def test_sequential_models_are_functional_too() -> None:
+def test_sequential_models_are_functional() -> None:
     model = keras.Sequential([keras.Input((5, 5, 3)), L.Conv2D(4, 3), L.GlobalAveragePooling2D(), L.Dense(2)])
     assert [node.op for node in to_graph(model).nodes] == ["input", "conv2d", "global_average_pool", "dense"]
 

@@ -64,7 +64,7 @@ def test_an_empty_class_folder_is_a_missing_one(folder):
     assert "train has no images of green" in refused(folder)
 
 
-def test_listed_classes_may_be_missing_from_val_and_test(folder, capsys):
+def test_listed_classes_can_be_missing_from_val_and_test(folder, capsys):
     (folder / "labels.txt").write_text("blue\ngreen\nred\n")
     shutil.rmtree(folder / "val" / "blue")
     images = data.find(folder)

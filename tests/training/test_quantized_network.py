@@ -155,7 +155,7 @@ def test_noise_is_within_bounds_and_ends():
     assert np.allclose(np.asarray(model(x)), 2 * x)
 
 
-def test_noise_ends_after_an_error_too():
+def test_noise_is_switched_off_after_an_error():
     model = network()
     with pytest.raises(RuntimeError), noisy(model, 2.0):
         raise RuntimeError

@@ -61,7 +61,7 @@ def test_a_second_start_is_refused_without_changing_the_folder(folder):
     assert contents(folder) == before
 
 
-def test_a_state_comes_back(folder):
+def test_a_stored_state_is_restored(folder):
     folder.keep(STATE, HISTORY[:2])
     state, history = folder.resume(CONFIG, RECIPE)
     assert history == HISTORY[:2] and (state.epoch, state.top) == (2, (0.5,))

@@ -181,7 +181,7 @@ LINE = np.linspace(-12.0, 12.0, 997)
     st.lists(st.tuples(slopes, st.tuples(lefts, rights)), max_size=3),
     st.tuples(st.floats(-2.0, 2.0), st.floats(-0.5, 1.5)),
 )
-def test_slopes_and_bends_come_out_as_given(outer, pairs, centre) -> None:
+def test_a_function_of_slopes_and_bends_is_their_sum(outer, pairs, centre) -> None:
     result = of_slopes(outer, [slope for slope, _ in pairs], [bend for _, bend in pairs], centre)
     u = LINE - centre[0]
     expected = centre[1] + outer * u + sum(slope * np.clip(u, *bend) for slope, bend in pairs)

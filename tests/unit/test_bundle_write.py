@@ -44,7 +44,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert read.path == tmp_path / "tiny.glslnn"
 
 
-def test_the_graph_comes_back_with_the_weights_of_the_shaders(tmp_path: Path) -> None:
+def test_a_read_graph_has_the_weights_of_the_shaders(tmp_path: Path) -> None:
     read, graph = bundles.read(tiny.write_tiny(tmp_path)).graph, tiny.tiny_program().graph
     assert [node.name for node in read.nodes] == [node.name for node in graph.nodes]
     for read_node, written_node in zip(read.nodes, graph.nodes):

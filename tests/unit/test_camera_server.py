@@ -102,7 +102,7 @@ def connected(stack: contextlib.ExitStack, server: mjpeg.FrameServer, request: b
     return connection
 
 
-def test_slow_connections_that_come_again_keep_no_one_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_connections_that_reconnect_do_not_block_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow clients that outnumber the connections, and reconnect as soon as they are dropped, do not block others."""
     monkeypatch.setattr(mjpeg, "_MOMENT", 300.0)
     monkeypatch.setattr(mjpeg, "_PATIENCE", 300.0)

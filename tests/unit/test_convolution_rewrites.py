@@ -212,7 +212,7 @@ def test_slices_are_padded() -> None:
     "function, left",
     [("piecewise_linear(0.25,0.5)", "linear"), ("piecewise_linear(2,0,1,0,1)", "piecewise_linear(1,0,1,0,1)")],
 )
-def test_a_line_goes_into_the_sum(function: str, left: str) -> None:
+def test_the_factor_and_offset_of_a_piecewise_line_are_folded_into_the_sum(function: str, left: str) -> None:
     out = fold.output(activation(function), {"scales": (1.0,), "zeros": (0.0,)}, 3)
     assert out.activation.text == left
     line = activation(function).pieces

@@ -340,7 +340,7 @@ def test_two_vectors(operation: str, expected: list[float]) -> None:
         assert (low - 1e-9 <= output).all() and (output <= high + 1e-9).all()
 
 
-def test_a_divisor_that_may_be_0_has_no_bound() -> None:
+def test_a_divisor_that_can_be_0_has_no_bound() -> None:
     node = Node("y", "vector_binary", ("a", "b"), {"operation": "divide", "activation": "linear"})
     ends = (np.array([-1.0]), np.array([1.0]))
     low, high = ops.get("vector_binary").interval(node, (1,), [ends, ends])

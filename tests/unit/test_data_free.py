@@ -83,7 +83,7 @@ def test_ranges_cover_observed_values_with_a_bounded_factor() -> None:
     assert 20.0 * np.log10(float(floats.std()) / float(np.std(errors))) > 20.0
 
 
-def test_pictures_come_before_batch_norms() -> None:
+def test_ranges_of_pictures_take_precedence_over_batch_norms() -> None:
     prepared = prepare(optimize(network()), Calibration(PICTURES))
     assert not data_free.warnings([(range.layer, range.by) for range in prepared.ranges])
 

@@ -52,7 +52,7 @@ def test_parts_take_all_that_is_ready() -> None:
     ]
 
 
-def test_the_cpu_may_begin() -> None:
+def test_the_first_part_can_run_on_the_cpu() -> None:
     assert [kind for kind, _ in partition(branches(), "a", "b", "c")] == ["cpu", "gpu"]
 
 

@@ -85,7 +85,7 @@ def test_only_layers_with_changed_maps_are_planned_again(monkeypatch: pytest.Mon
         assert planned(graph, calibrated=True) == cost
 
 
-def test_dense_layers_are_work_too() -> None:
+def test_dense_layers_count_as_work() -> None:
     """Without the work of dense layers, 16-bit maps would appear more expensive than they are."""
 
     def work(classes: int) -> float:

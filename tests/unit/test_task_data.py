@@ -167,7 +167,7 @@ def test_shrinking_averages_all_pixels() -> None:
     assert np.abs(tilted.astype(int) - 50).max() <= 3
 
 
-def test_beyond_the_picture_its_edge_goes_on() -> None:
+def test_a_crop_beyond_the_picture_repeats_its_edge() -> None:
     picture = np.zeros((10, 10, 3), np.uint8)
     picture[:, 0] = (250, 10, 20)
     crop = pixels_of(picture, Cut(0, 5, 20, 10), 10, 20)

@@ -99,7 +99,7 @@ def test_tiles_can_be_requested_ahead() -> None:
     np.testing.assert_array_equal(tiling.through(list, picture, 9, tiles), picture)
 
 
-def test_a_small_picture_goes_on_with_its_edges() -> None:
+def test_a_small_picture_is_padded_with_its_edges() -> None:
     picture = noise(2, 3)
     (tile,) = tiling.tiles(2, 3, 5, 1)
     np.testing.assert_array_equal(

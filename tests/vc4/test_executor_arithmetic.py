@@ -56,7 +56,7 @@ def test_products_and_sums_can_round_differently(executor: Executor) -> None:
     assert [pixels[0, 0, :2].tolist() for pixels in both] == [[0, 255], [255, 0]]
 
 
-def test_every_byte_comes_through(executor: Executor) -> None:
+def test_every_byte_is_copied_exactly(executor: Executor) -> None:
     texels = np.arange(1024, dtype=np.uint16).astype(np.uint8).reshape(16, 16, 4)
     copy = "uniform sampler2D t0; void main() { gl_FragColor = texture2D(t0, at); }"
     cases = [case(copy, textures=[texture(texels)], switches={"ROUND": mode}) for mode in ("hardware", "nearest")]

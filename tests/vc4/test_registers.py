@@ -405,7 +405,7 @@ def test_layers_that_store_16_bits_two_channels_at_a_time(
 
 
 @pytest.mark.exhaustive
-def test_a_window_of_16_bits_with_more_operations_than_a_shader_may_have(compiled: Compile) -> None:
+def test_a_16_bit_window_with_more_operations_than_a_shader_allows(compiled: Compile) -> None:
     options = {"uniform_vectors": 3500, "precision": "8", "precision_for": {"feed": 16}}
     assert compiled(layer(8, 128, (5, 5)), **options).has_two_threads("partial sums")
 

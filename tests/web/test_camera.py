@@ -83,7 +83,7 @@ def test_the_film_is_labelled_frame_after_frame(filmed: Page) -> None:
     filmed.screenshot(SHOTS / "camera.png")
 
 
-def test_another_model_goes_on_with_the_camera(filmed: Page) -> None:
+def test_another_model_continues_with_the_camera(filmed: Page) -> None:
     watch_the_film(filmed, "superres-x2-96")
     filmed.wait_for("!document.getElementById('output').hidden && +document.getElementById('frames').value > 1")
     assert filmed.evaluate("[document.getElementById('output').width, document.getElementById('output').height]") == [
