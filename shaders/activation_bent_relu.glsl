@@ -1,7 +1,8 @@
 // min(x, MAXIMUM) for x >= THRESHOLD, SLOPE * (x - THRESHOLD) for smaller x.
 //
-// SLOPE, THRESHOLD   slope below the threshold, and the threshold
-// MAXIMUM            upper limit; not defined if there is none
+// SLOPE       slope below THRESHOLD
+// THRESHOLD   where the function bends
+// MAXIMUM     upper limit; not defined if there is none
 #ifndef SLOPE
 #define SLOPE 0.25
 #define THRESHOLD 1.0

@@ -1,4 +1,4 @@
-// x * clip(x / 6 + 1/2, 0, 1), also called hard swish.
+// x * clamp(x / 6 + 1/2, 0, 1), also called hard swish.
 vec4 activation(vec4 x) {
     return x * clamp(x * (1.0 / 6.0) + 0.5, 0.0, 1.0);
 }

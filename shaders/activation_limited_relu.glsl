@@ -1,4 +1,4 @@
-// clip(x, 0, MAXIMUM)
+// clamp(x, 0, MAXIMUM)
 #ifndef MAXIMUM
 #define MAXIMUM 6.0
 #endif

@@ -1,4 +1,4 @@
-// x - clip(x, -THRESHOLD, THRESHOLD)
+// x - clamp(x, -THRESHOLD, THRESHOLD)
 #ifndef THRESHOLD
 #define THRESHOLD 0.5
 #endif

@@ -16,14 +16,14 @@ uniform vec4 offset;
 
 void main() {
     vec4 sum = vec4(0.0);
-    //@ sums
+    //@ sums  Adds all slices to `sum`.
     vec4 mean = vec4(SHARE * dot(sum, vec4(1.0)));
     vec4 x = vec4(0.0);
     vec4 squares = vec4(0.0); // minus the sum: compilers that know it to be positive remove the wait
-    //@ squares
+    //@ squares  Subtracts the squares of all slices, with `x` as a temporary variable.
     float inverse = inversesqrt(max(EPSILON - SHARE * dot(squares, vec4(1.0)), LEAST));
     vec4 y = x;
-    //@ own
+    //@ own  Assigns the slice's own input to y.
     y = factor * ((y - mean) * inverse) + offset;
     gl_FragColor = store(activation(y));
 }

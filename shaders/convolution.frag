@@ -21,6 +21,9 @@
 //        always negative, and LATE is added at the end
 // UNIT   2^40: the weights of the fourth component are divided by it, and the sum is multiplied by it. No precision is
 //        lost
+//
+// AT_ONCE is defined without LATE and UNIT: the compiler can fetch all texels at once, so LATE_FETCH is ignored. The
+// generated taps use the variables s and t for texels.
 #ifndef BIAS
 #define BIAS vec4(0.0)
 #define CUT_BIAS vec4(0.0)

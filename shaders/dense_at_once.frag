@@ -3,8 +3,9 @@
 // The weight texture has a column of texels for each output. A texel has two weights; the last texel has the scale
 // (.xy) and the bias (.zw).
 //
-// BLOCKS, PAIRS            blocks of inputs, and texels of a block
-// ROW_SCALE, BIAS_SCALE    units of scales and biases
+// BLOCKS, PAIRS           blocks of inputs, and texels of a block
+// ROW_SCALE, BIAS_SCALE   units of scales and biases
+// INVERSE_SCALE           1 / scale of the stored values
 #ifndef BLOCKS
 #define BLOCKS 1
 #define PAIRS 8

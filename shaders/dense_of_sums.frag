@@ -1,7 +1,14 @@
-// Two dense layers: partial sums of the first are added up, scaled, biased and activated, and multiplied by two rows of
-// weights of the second, whose sums are scaled, biased and activated, as two 16-bit numbers.
-// The weight texture has a column of texels for each output, two weights a texel; in its last row are the row's scale
-// (.xy) and its bias (.zw). Two columns follow: the scales and biases of the first layer's outputs.
+// Two rows of the second of two dense layers, as two values of 16 bits. The first layer is computed from its partial
+// sums: they are added up, scaled, biased and activated.
+//
+// The weight texture has a column of texels for each output. A texel has two weights; the last texel has the row's
+// scale (.xy) and bias (.zw). Two columns follow: the scales and biases of the first layer's outputs.
+//
+// PAIRS, STRIPS               pairs of hidden values, and strips of the partial sums of a pair
+// OFFSET                      sum of the offsets of all partial sums of a value
+// HIDDEN_SCALE, HIDDEN_BIAS   units of the first layer's scales and biases
+// ROW_SCALE, BIAS_SCALE       units of the second layer's scales and biases
+// INVERSE_SCALE               1 / scale of the stored values
 #ifndef STRIPS
 #define STRIPS 1
 #define PAIRS 1
@@ -30,9 +37,9 @@ void main() {
         vec4 bytes = vec4(0.0);
         for (int strip = 0; strip < TURNS(STRIPS); strip++) {
             END_AFTER(STRIPS, strip)
-            //@ fetch
+            //@ fetch  Adds a strip of partial sums to `bytes`.
         }
-        //@ next
+        //@ next  Adds the remainder of the row to `bytes`.
         vec2 hidden = bytes.xz - OFFSET + bytes.yw * (1.0 / 256.0);
         vec2 even = decode(texture2D(kernel, coord1.xy + vec2(0.0, row) * kernel_texel));
         vec2 odd = decode(texture2D(kernel, coord1.xy + vec2(1.0, row) * kernel_texel));

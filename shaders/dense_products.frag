@@ -2,7 +2,8 @@
 //
 // The weight texture has a row of texels for each output. A texel has two weights.
 //
-// PAIRS   texels of a block
+// PAIRS           texels of a block
+// INVERSE_SCALE   1 / scale of the stored values
 #ifndef PAIRS
 #define PAIRS 8
 #define INVERSE_SCALE 1.0

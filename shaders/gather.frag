@@ -4,6 +4,6 @@
 void main() {
     vec4 t;
     vec4 y = vec4(0.0);
-    //@ lanes
+    //@ lanes  Fetches slices to t and assigns their lanes to those of y.
     gl_FragColor = whole(y);
 }

@@ -1,6 +1,6 @@
 // The mean of one slice over all pixels, as two values of 16 bits: lanes 0 and 1, or lanes 2 and 3.
 //
-// WIDTH, HEIGHT   size of the map
+// WIDTH, HEIGHT   iterations of the loops over the map: its columns or strips, and its rows
 // CONSTANTS       each channel has its own range: factor, offset and half of the slice are in a column of CONSTANTS
 //                 texels of a texture. Red and green have two factors, blue and alpha two offsets, in 24 bits
 #ifndef WIDTH
@@ -29,20 +29,18 @@ vec4 row(float number) {
 
 void main() {
     vec4 sum = vec4(0.0);
-    //@ rest
-    //@ place
+    //@ place  In strips: the coordinate of the next texel.
     for (int y = 0; y < TURNS(HEIGHT); y++) {
         END_AFTER(HEIGHT, y)
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
             // The sum of integers is exact up to 65,793 pixels.
-            //@ fetch
-            //@ fine
+            //@ fetch  Declares t: a texel, or the sum of a strip of texels.
             sum += floor(t * 255.0 + 0.5);
         }
-        //@ next
+        //@ next  In strips: adds the remainder of the row and moves to the next row.
     }
-    //@ all
+    //@ all  Adds a last fetch outside the loops; joins both bytes of 16-bit maps.
 #ifdef CONSTANTS
     vec4 numbers = 65536.0 * (row(0.0) - 128.0) + 256.0 * row(1.0) + row(2.0);
     vec2 factor = numbers.xy * units.x;

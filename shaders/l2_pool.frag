@@ -1,9 +1,9 @@
 // One slice of L2 pooling: the root of the mean square of the texels of a window that are inside the map.
 //
 // BOUNDED       windows can extend beyond the map
-// WRITTEN_OUT   each texel of the window has a line. Compilers do not unroll some loops, and VideoCore IV has half as
-//               many threads if its last fetch is in a loop
-// AGAIN         a last fetch outside of the loop keeps both threads
+// UNROLLED      each texel of the window has a line, because compilers do not unroll some loops. VideoCore IV runs two
+//               threads only if its last fetch is outside loops
+// EXTRA_FETCH   one more fetch, after the loops, for two threads
 #ifndef POOL_WIDTH
 #define POOL_WIDTH 2
 #define POOL_HEIGHT 2
@@ -21,38 +21,39 @@ uniform vec4 bounds; // edges of the map: left, top (.xy), right, bottom (.zw)
 
 vec4 sum;
 float count;
-vec2 at; // computed from the previous one, because a compiler that knows all coordinates fetches all texels at once
+// Computed from the previous one, because a compiler that knows all coordinates fetches all texels at once.
+vec2 coordinate;
 
-void next() {
-    vec4 value = factor * texture2D(source, at) + centre;
+void add_texel() {
+    vec4 value = factor * texture2D(source, coordinate) + centre;
 #ifdef BOUNDED
-    vec2 inside = step(bounds.xy, at) * step(at, bounds.zw);
+    vec2 inside = step(bounds.xy, coordinate) * step(coordinate, bounds.zw);
     value *= inside.x * inside.y;
     count += inside.x * inside.y;
 #endif
     sum += value * value;
-    at.x += source_texel.x;
+    coordinate.x += source_texel.x;
 }
 
-void row() {
-    at = vec2(coord0.x, at.y + source_texel.y);
+void next_row() {
+    coordinate = vec2(coord0.x, coordinate.y + source_texel.y);
 }
 
 void main() {
     sum = vec4(0.0);
     count = 0.0;
-    at = coord0.xy;
-#ifdef WRITTEN_OUT
-    //@ texels
+    coordinate = coord0.xy;
+#ifdef UNROLLED
+    //@ texels  Calls add_texel and next_row for all texels of the window.
 #else
     for (int y = 0; y < POOL_HEIGHT; y++) {
         for (int x = 0; x < POOL_WIDTH; x++) {
-            next();
+            add_texel();
         }
-        row();
+        next_row();
     }
 #endif
-#ifdef AGAIN
+#ifdef EXTRA_FETCH
     sum += min(texture2D(source, coord0.xy), 0.0); // adds 0
 #endif
 #ifdef BOUNDED

@@ -15,7 +15,7 @@ uniform vec2 edge;   // mask values between which the edge is smooth
 uniform vec4 ground; // colour of the tint or of the background
 uniform vec2 radius; // radius of the blur, as a share of the image
 
-vec3 behind(vec3 colour) {
+vec3 background(vec3 colour) {
 #if LOOK == 0
     return colour;
 #elif LOOK == 1
@@ -33,14 +33,14 @@ vec3 behind(vec3 colour) {
 
 void main() {
     vec3 colour = texture2D(picture, coord).rgb;
-    float part = texture2D(mask, coord * seen.xy + seen.zw).r;
+    float share = texture2D(mask, coord * seen.xy + seen.zw).r;
     if (any(lessThan(coord, reach.xy)) || any(greaterThan(coord, reach.zw))) {
-        part = 0.0; // outside the network's input
+        share = 0.0; // outside the network's input
     }
 #if LOOK == 0
-    vec3 held = mix(colour, ground.rgb, 0.5);
+    vec3 foreground = mix(colour, ground.rgb, 0.5);
 #else
-    vec3 held = colour;
+    vec3 foreground = colour;
 #endif
-    gl_FragColor = vec4(mix(behind(colour), held, smoothstep(edge.x, edge.y, part)), 1.0);
+    gl_FragColor = vec4(mix(background(colour), foreground, smoothstep(edge.x, edge.y, share)), 1.0);
 }

@@ -1,10 +1,10 @@
 // One slice of maximum pooling: the largest texel of a window.
 //
-// BOUNDED    windows can extend beyond the map. There they read its edge again, which does not change the maximum.
-//            coord0.zw and coord1.xy are the centres of its first and last texel
-// SMALLEST   the smallest texel instead
-// AGAIN      one loop instead of two, which compilers do not unroll. VideoCore IV has enough registers for it, and
-//            two threads if the last fetch is not in a loop
+// BOUNDED       windows can extend beyond the map. There they read its edge again, which does not change the maximum.
+//               coord0.zw and coord1.xy are the centres of its first and last texel
+// SMALLEST      the smallest texel instead
+// EXTRA_FETCH   one more fetch, after a single loop, which compilers do not unroll. VideoCore IV has enough registers
+//               for it, and runs two threads only if its last fetch is outside loops
 #ifndef POOL_WIDTH
 #define POOL_WIDTH 2
 #define POOL_HEIGHT 2
@@ -37,7 +37,7 @@ void main() {
     y = vec4(0.0);
 #endif
     vec2 at = coord0.xy; // computed from the previous one: a compiler that knows all of them fetches all texels at once
-#ifdef AGAIN
+#ifdef EXTRA_FETCH
     float right = at.x + (float(POOL_WIDTH) - 0.5) * source_texel.x;
     for (int texel = 0; texel < POOL_WIDTH * POOL_HEIGHT; texel++) {
         take(at);

@@ -19,7 +19,7 @@ void main() {
 #else
     vec4 sum = vec4(0.0);
 #endif
-    //@ terms
+    //@ terms  Adds each input times its factor.
     //@ pad_lanes Padding lanes must be 0 after the activation.
     gl_FragColor = store(activation(sum));
 }

@@ -1,9 +1,6 @@
 // Pass the corners of quads through: a position in clip space, and the texture coordinates of all sources, two sources
 // to a vec4. Runners compute both (docs/reference/bundle-format.md, "Quads"). Readers of bundles accept exactly this
 // code, with the lines for 1 to 7 varyings.
-//@ about: Passes the corners of the quads through: a position in clip space, and for every source the texture
-//@ about: coordinate there, two sources to a vec4. The runner works both out (docs/bundle-format.md, "Quads").
-//@ about: No comment gets into a bundle: its readers accept exactly this text, with the lines for 1 to 7 varyings.
 #version 100
 attribute vec2 position;
 //@ declarations: for k from 0, 'attribute vec4 corner<k>;' and 'varying vec4 coord<k>;'

@@ -1,9 +1,9 @@
 // One slice, each of its rows or columns a weighted sum of TAPS rows or columns of the input, plus an offset.
 //
-// TAPS          number of terms
-// AXIS_X        1: sums of columns, 0: sums of rows
-// WRITTEN_OUT   each tap has a line. Compilers do not unroll some loops, and a fetch in a loop halves the number of
-//               VideoCore IV's threads
+// TAPS       number of terms
+// AXIS_X     1: sums of columns, 0: sums of rows
+// UNROLLED   each tap has a line. Compilers do not unroll some loops, and a fetch in a loop halves the number of
+//            VideoCore IV's threads
 //
 // For each output row or column, the table has a texel for each weight, one for the offset, and one for the first input
 // row or column. Red, green and blue are the bytes of a value, the highest first.
@@ -46,8 +46,8 @@ void main() {
     first = coord0.xy;
     vec3 place = bytes(float(TAPS) + 1.0);
     first += (256.0 * place.r + place.g) * ALONG * source_texel;
-#ifdef WRITTEN_OUT
-    //@ taps
+#ifdef UNROLLED
+    //@ taps  Calls add for each tap.
 #else
     for (int tap = 0; tap < TAPS; tap++) {
         add(float(tap));

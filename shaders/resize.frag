@@ -34,7 +34,7 @@ void main() {
     vec4 y = mix(top, bottom, share.y);
     // Values half way between two steps are common. The small addend makes all GPUs round them up.
     y = floor(y * 255.0 + 0.50002) * (1.0 / 255.0);
-    //@ fine The same for steps of 1/256.
+    //@ fine  16-bit maps: y in steps of 1/256 instead.
 #endif
     //@ pad_lanes
     gl_FragColor = whole(y);

@@ -27,7 +27,7 @@ void main() {
     sum += texture2D(source, high) * (share.x * share.y);
     // Values half way between two steps are common. Half of the smallest difference makes all GPUs round them up.
     vec4 y = sum * INVERSE + 0.5 * INVERSE / 255.0;
-    //@ fine The same for steps of 1/256.
+    //@ fine  16-bit maps: y in steps of 1/256 instead.
     //@ pad_lanes
     gl_FragColor = store(y);
 }

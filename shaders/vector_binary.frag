@@ -2,6 +2,7 @@
 //
 // FIRST, SECOND   the operands
 // RESULT          the expression of a and b
+// INVERSE_SCALE   1 / scale of the stored values
 #ifndef INVERSE_SCALE
 #define INVERSE_SCALE 1.0
 #define FIRST vec2(0.0)

@@ -20,7 +20,7 @@ void main() {
     y = mix(y, vec4(y.yzw, THIRD.x), odd);
 #endif
     y *= VECTOR_SCALE;
-    //@ result
+    //@ result  Converts y to the stored range, if it differs.
     //@ pad_lanes Padding lanes must be 0 after the activation.
     gl_FragColor = store(activation(y));
 }

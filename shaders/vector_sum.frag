@@ -6,7 +6,7 @@
 
 void main() {
     vec2 sum = vec2(0.0);
-    //@ terms
+    //@ terms  Adds each vector times its factor.
     sum = activation(sum.xyxy).xy;
     gl_FragColor = encode(sum * INVERSE_SCALE);
 }

@@ -1,6 +1,6 @@
 """A bundle's manifest, passes and graph as one mutable JSON-like dict, and back into members.
 
-    data = whole(members)                    # manifest.json, with "passes" as a list of dicts, and "graph" (graph.json)
+    data = combined_data(members)            # manifest.json, with "passes" as a list of dicts, and "graph" (graph.json)
     data["passes"][0]["clear"] = False
     members = members_from(data, members)    # manifest.json, passes.bin and graph.json again, with right hashes
 

@@ -19,7 +19,7 @@ DIFFS = re.findall(r"^```diff\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
 TESTS = re.findall(r"^ {4}python -m pytest (.+)$", SECTION, re.MULTILINE)
 
 
-def followed(folder: Path) -> Path:
+def copy_with_operator(folder: Path) -> Path:
     """Copy the project, write the section's files into it, apply its changes, and return the folder."""
     for name in ("glsl_infer", "shaders", "tests", "scripts"):
         copied = shutil.ignore_patterns("__pycache__", "web", "android", "training", "*.json", "datasets")
@@ -30,11 +30,11 @@ def followed(folder: Path) -> Path:
         assert not (folder / name).exists(), f"{name} is there already"
         (folder / name).write_text(text, "utf-8")
     for diff in DIFFS:
-        run(folder, "git", "apply", "-", text=diff)
+        run_command(folder, "git", "apply", "-", text=diff)
     return folder
 
 
-def run(folder: Path, *words: str, text: str = "") -> str:
+def run_command(folder: Path, *words: str, text: str = "") -> str:
     """Run a command in the copy, with the copy's package; return its output."""
     done = subprocess.run(
         words,
@@ -50,8 +50,8 @@ def run(folder: Path, *words: str, text: str = "") -> str:
     return done.stdout
 
 
-def passes(folder: Path, test: str) -> None:
+def require_tests_pass(folder: Path, test: str) -> None:
     """Run one of the section's tests, which must exist and pass."""
     assert test in TESTS
-    output = run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *test.split())
+    output = run_command(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *test.split())
     assert re.search(r"\d+ passed", output), output

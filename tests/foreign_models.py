@@ -43,7 +43,7 @@ def detector() -> bytes:
 
 
 def open_sizes() -> bytes:
-    """Return a network of any height and width, as Keras writes it: the file has the shapes of one example."""
+    """Return a network of any height and width, as Keras writes it: the shapes in the file are of 1x1 pixels."""
     file = File(7)
     x = file.input((1, 1, 1, 3))
     y = file.conv(x, 6, stride=2, fused=1)
@@ -54,7 +54,7 @@ def open_sizes() -> bytes:
     return file.bytes([last])
 
 
-def rows() -> bytes:
+def onnx_detector() -> bytes:
     """Return an ONNX detector: rows of two maps are concatenated and sliced, a gate, and a mask of twice the size."""
     file = onnx_networks.File(9)
     y = file.op("Relu", [file.conv(file.input((1, 3, 24, 20)), 8, stride=2)], (1, 8, 12, 10))
@@ -67,9 +67,9 @@ def rows() -> bytes:
     return bytes(file.model().SerializeToString())
 
 
-FILES = {"detector.tflite": detector, "open.tflite": open_sizes, "rows.onnx": rows}
+FILES = {"detector.tflite": detector, "open.tflite": open_sizes, "rows.onnx": onnx_detector}
 
-EVERYWHERE = ("detector.tflite", "rows.onnx")
+RUNNER_FILES = ("detector.tflite", "rows.onnx")
 """Files for the comparison of the three runners."""
 
 
@@ -86,7 +86,7 @@ def exported(name: str, folder: Path, *options: str) -> tuple[Path, Path, Path]:
     return model, bundle, photos
 
 
-def picture(bundle: Path) -> dict[str, NDArray[np.uint8]]:
+def example_inputs(bundle: Path) -> dict[str, NDArray[np.uint8]]:
     """Return a photograph as the bundle's input."""
     (model_input,) = bundles.read(bundle).manifest.inputs
     return {model_input.name: preprocess.load(ROOT / "docs/images/example.jpg", model_input.shape[:2])}

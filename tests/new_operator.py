@@ -40,10 +40,10 @@ class NewOperator:
 
 def write_by_copy(folder: Path) -> NewOperator:
     """Follow CONTRIBUTING.md in a copy of the project under ``folder``, and write the bundle with the copy."""
-    from contributing import followed, run  # reads CONTRIBUTING.md, which is not in the copy
+    from contributing import copy_with_operator, run_command  # reads CONTRIBUTING.md, which is not in the copy
 
-    copy = followed(folder / "copy")
-    run(copy, sys.executable, "tests/new_operator.py", str(folder))
+    copy = copy_with_operator(folder / "copy")
+    run_command(copy, sys.executable, "tests/new_operator.py", str(folder))
     expected = json.loads((folder / _EXPECTED).read_text("utf-8"))
     picture = np.frombuffer((folder / _PICTURE).read_bytes(), np.uint8).reshape(SIZE, SIZE, 3)
     return NewOperator(folder / _BUNDLE, picture, tuple(expected["output"]), expected["tolerance"])

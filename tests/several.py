@@ -2,7 +2,7 @@
 
 graph = SEVERAL["several"]()
 bundle = several_bundle("several", layout="planar")
-given = several_inputs(bundle.graph, seed=1)
+inputs = several_inputs(bundle.graph, seed=1)
 """
 
 from __future__ import annotations

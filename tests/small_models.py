@@ -1,6 +1,6 @@
 """The models of tests/models as bundles: a process with Keras exports them to a folder, once for all tests.
 
-one = small_models.exported("unet")
+result = small_models.exported("unet")
 """
 
 from __future__ import annotations

@@ -37,39 +37,45 @@ def damaged(data: bytes, rng: Rng, *, most: int = 4) -> bytes:
         return bytes(builder.Output())
 
 
-def _of(rng: Rng, many: Any) -> Any:
-    return many[int(rng.integers(len(many)))]
+def _pick(rng: Rng, options: Any) -> Any:
+    return options[int(rng.integers(len(options)))]
+
+
+def _tensors(indices: Any) -> list[int]:
+    return list(indices) if indices is not None else []
 
 
 def _any_index(rng: Rng, graph: Any) -> int:
     return int(rng.integers(-2, len(graph.tensors) + 2))
 
 
-def _rewired(rng: Rng, model: Any, graph: Any) -> None:
-    operator = _of(rng, graph.operators)
-    ends = [list(tensors) for tensors in (operator.inputs, operator.outputs) if tensors is not None and len(tensors)]
-    if not ends:
+def rewire(rng: Rng, model: Any, graph: Any) -> None:
+    """Connect an input or an output of an operator to another tensor."""
+    operator = _pick(rng, graph.operators)
+    inputs, outputs = _tensors(operator.inputs), _tensors(operator.outputs)
+    tensor_lists = [tensors for tensors in (inputs, outputs) if tensors]
+    if not tensor_lists:
         return
-    line = _of(rng, ends)
-    line[int(rng.integers(len(line)))] = _any_index(rng, graph)
-    operator.inputs, operator.outputs = (*ends, [])[:2]
+    tensors = _pick(rng, tensor_lists)
+    tensors[int(rng.integers(len(tensors)))] = _any_index(rng, graph)
+    operator.inputs, operator.outputs = inputs, outputs
 
 
 def _fewer_or_more_inputs(rng: Rng, model: Any, graph: Any) -> None:
-    operator = _of(rng, graph.operators)
-    inputs = list(operator.inputs if operator.inputs is not None else [])
+    operator = _pick(rng, graph.operators)
+    inputs = _tensors(operator.inputs)
     operator.inputs = inputs[:-1] if rng.random() < 0.5 else [*inputs, _any_index(rng, graph)]
 
 
 def _other_shape(rng: Rng, model: Any, graph: Any) -> None:
-    tensor = _of(rng, graph.tensors)
+    tensor = _pick(rng, graph.tensors)
     shape = list(tensor.shape if tensor.shape is not None else [])
-    kind = int(rng.integers(4))
-    if kind == 0 and shape:
+    choice = int(rng.integers(4))
+    if choice == 0 and shape:
         shape[int(rng.integers(len(shape)))] = int(rng.choice(_SIZES))
-    elif kind == 1:
+    elif choice == 1:
         shape.insert(int(rng.integers(len(shape) + 1)), int(rng.choice([1, 2, 3])))
-    elif kind == 2:
+    elif choice == 2:
         shape = shape[:-1]
     else:
         shape = shape[::-1]
@@ -77,31 +83,31 @@ def _other_shape(rng: Rng, model: Any, graph: Any) -> None:
 
 
 def _free_shape(rng: Rng, model: Any, graph: Any) -> None:
-    tensor = _of(rng, graph.tensors)
+    tensor = _pick(rng, graph.tensors)
     shape = list(tensor.shape if tensor.shape is not None else [])
     tensor.shapeSignature = [-1 if rng.random() < 0.5 else size for size in shape]
 
 
 def _other_type(rng: Rng, model: Any, graph: Any) -> None:
-    _of(rng, graph.tensors).type = int(rng.choice(_TYPES))
+    _pick(rng, graph.tensors).type = int(rng.choice(_TYPES))
 
 
 def _other_buffer(rng: Rng, model: Any, graph: Any) -> None:
-    _of(rng, graph.tensors).buffer = int(rng.integers(0, len(model.buffers) + 1))
+    _pick(rng, graph.tensors).buffer = int(rng.integers(0, len(model.buffers) + 1))
 
 
 def _other_data(rng: Rng, model: Any, graph: Any) -> None:
-    buffer = _of(rng, model.buffers)
+    buffer = _pick(rng, model.buffers)
     if buffer.data is None or not len(buffer.data):
         return
     data = np.asarray(buffer.data, np.uint8).copy()
-    kind = int(rng.integers(4))
-    if kind == 0:
+    choice = int(rng.integers(4))
+    if choice == 0:
         data = data[: int(rng.integers(len(data)))]
-    elif kind == 1 and len(data) >= 4:
+    elif choice == 1 and len(data) >= 4:
         words = data[: len(data) // 4 * 4].view("<i4")
         words[int(rng.integers(len(words)))] = int(rng.choice(_NUMBERS))
-    elif kind == 2 and len(data) >= 4:
+    elif choice == 2 and len(data) >= 4:
         words = data[: len(data) // 4 * 4].view("<f4")
         words[int(rng.integers(len(words)))] = float(rng.choice([np.nan, np.inf, -np.inf, 1e38, 1e-45, 0.0]))
     else:
@@ -110,7 +116,7 @@ def _other_data(rng: Rng, model: Any, graph: Any) -> None:
 
 
 def _other_option(rng: Rng, model: Any, graph: Any) -> None:
-    options = _of(rng, graph.operators).builtinOptions
+    options = _pick(rng, graph.operators).builtinOptions
     fields = [name for name, value in vars(options).items() if isinstance(value, (int, float))] if options else []
     if fields:
         name = str(rng.choice(fields))
@@ -124,30 +130,30 @@ def _other_option(rng: Rng, model: Any, graph: Any) -> None:
 
 
 def _no_options(rng: Rng, model: Any, graph: Any) -> None:
-    operator = _of(rng, graph.operators)
+    operator = _pick(rng, graph.operators)
     operator.builtinOptions, operator.builtinOptionsType = None, 0
 
 
 def _other_operator(rng: Rng, model: Any, graph: Any) -> None:
-    code = _of(rng, model.operatorCodes)
+    code = _pick(rng, model.operatorCodes)
     code.builtinCode = int(rng.choice(_BUILTINS))
     code.deprecatedBuiltinCode = min(code.builtinCode, 127)
 
 
 def _custom_operator(rng: Rng, model: Any, graph: Any) -> None:
-    code = _of(rng, model.operatorCodes)
-    code.builtinCode, code.deprecatedBuiltinCode = 32, 32
-    code.customCode = _of(rng, [b"", b"Mine", b"\xff\xfe" * 40, b"Convolution2DTransposeBias"])
+    code = _pick(rng, model.operatorCodes)
+    code.builtinCode, code.deprecatedBuiltinCode = (schema.BuiltinOperator.CUSTOM,) * 2
+    code.customCode = _pick(rng, [b"", b"Mine", b"\xff\xfe" * 40, b"Convolution2DTransposeBias"])
 
 
 def _other_order(rng: Rng, model: Any, graph: Any) -> None:
-    kind = int(rng.integers(3))
-    if kind == 0:
+    choice = int(rng.integers(3))
+    if choice == 0:
         graph.operators = [graph.operators[index] for index in rng.permutation(len(graph.operators))]
-    elif kind == 1:
+    elif choice == 1:
         graph.operators = graph.operators[:-1] or graph.operators
     else:
-        graph.operators = [*graph.operators, _of(rng, graph.operators)]
+        graph.operators = [*graph.operators, _pick(rng, graph.operators)]
 
 
 def _other_ends(rng: Rng, model: Any, graph: Any) -> None:
@@ -158,7 +164,7 @@ def _other_ends(rng: Rng, model: Any, graph: Any) -> None:
 
 
 def _other_quantization(rng: Rng, model: Any, graph: Any) -> None:
-    tensor, quantization = _of(rng, graph.tensors), schema.QuantizationParametersT()
+    tensor, quantization = _pick(rng, graph.tensors), schema.QuantizationParametersT()
     count = int(rng.choice([1, 1, 3, 4, 1000]))
     scale = float(rng.choice([0.0, -1.0, np.nan, np.inf, 1e-30, 1e30, 0.1]))
     quantization.scale = np.full(count, scale, np.float32)
@@ -181,7 +187,7 @@ def _sparse(rng: Rng, model: Any, graph: Any) -> None:
         level = schema.DimensionMetadataT()
         level.format, level.denseSize = 0, int(rng.choice(_SIZES))
         sparsity.dimMetadata.append(level)
-    _of(rng, graph.tensors).sparsity = sparsity
+    _pick(rng, graph.tensors).sparsity = sparsity
 
 
 def _more_subgraphs(rng: Rng, model: Any, graph: Any) -> None:
@@ -189,7 +195,7 @@ def _more_subgraphs(rng: Rng, model: Any, graph: Any) -> None:
 
 
 CHANGES: tuple[Change, ...] = (
-    _rewired, _rewired, _fewer_or_more_inputs, _other_shape, _other_shape, _other_shape, _free_shape, _other_type,
+    rewire, rewire, _fewer_or_more_inputs, _other_shape, _other_shape, _other_shape, _free_shape, _other_type,
     _other_buffer, _other_data, _other_data, _other_data, _other_option, _other_option, _no_options, _other_operator,
     _other_operator, _custom_operator, _other_order, _other_ends, _other_quantization, _sparse, _more_subgraphs,
 )  # fmt: skip

@@ -56,13 +56,13 @@ def convert(args: argparse.Namespace) -> None:
     if args.out.suffix != ".keras" or not args.out.parent.is_dir():
         raise InputError(f"{args.out}: give a name that ends in .keras, in a folder that exists")
     output_file(args.out)
-    network = with_weights(args.variant, published(args.variant))
+    network = with_weights(args.variant, published_weights(args.variant))
     with replacing(args.out) as temporary:
         network.save(temporary)
     print(f"{args.out}: EfficientNet-Lite{args.variant}, {network.count_params():,} parameters, {CLASSES} classes")
 
 
-def published(variant: int) -> dict[str, NDArray[np.float32]]:
+def published_weights(variant: int) -> dict[str, NDArray[np.float32]]:
     """Return the weights in the package of ``variant``, by their PyTorch names.
 
     Raises:
@@ -87,7 +87,7 @@ def with_weights(variant: int, weights: dict[str, NDArray[np.float32]]) -> keras
     for layer in network.layers:
         if not layer.weights:
             continue
-        source = _source(layer.name)
+        source = _pytorch_name(layer.name)
         if layer.name == "Dense":
             values = [weights[f"{source}.weight"].T, weights[f"{source}.bias"]]
         elif isinstance(layer, keras.layers.BatchNormalization):
@@ -102,14 +102,14 @@ def with_weights(variant: int, weights: dict[str, NDArray[np.float32]]) -> keras
     return network
 
 
-def _source(name: str) -> str:
+def _pytorch_name(name: str) -> str:
     """Return PyTorch's name of a layer."""
     names = {"stem": "_conv_stem", "stem-bn": "_bn0", "head": "_conv_head", "head-bn": "_bn1", "Dense": "_fc"}
     if name in names:
         return names[name]
     block, layer = name.removesuffix("-bn").split("-")
-    normal = {"expand": "_bn0", "depthwise": "_bn1", "project": "_bn2"}[layer]
-    return f"_blocks.{block.removeprefix('block')}." + (normal if name.endswith("-bn") else f"_{layer}_conv")
+    batch_norm = {"expand": "_bn0", "depthwise": "_bn1", "project": "_bn2"}[layer]
+    return f"_blocks.{block.removeprefix('block')}." + (batch_norm if name.endswith("-bn") else f"_{layer}_conv")
 
 
 if __name__ == "__main__":

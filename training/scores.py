@@ -57,13 +57,13 @@ class Score:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Differences between the first labels of ``one`` and ``other``, as numbers of images.
+    """Differences between the first labels of ``base`` and ``other``, as numbers of images.
 
     Attributes:
         pictures: number of images.
         same: both have the same first label.
         lost: only ``other`` is correct.
-        gained: only ``one`` is correct.
+        gained: only ``base`` is correct.
         mean_error, largest_error: of centred logits.
     """
 
@@ -76,7 +76,7 @@ class Comparison:
 
     @property
     def net_loss(self) -> int:
-        """Number of correct images that ``one`` has fewer than ``other``; negative if it has more."""
+        """Number of correct images that ``base`` has fewer than ``other``; negative if it has more."""
         return self.lost - self.gained
 
     def as_json(self) -> dict[str, Any]:

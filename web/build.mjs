@@ -51,10 +51,10 @@ const numbers = {
 // Properties used only inside the library: private ones, and those of internal modules. Names of browser properties are
 // not allowed.
 const inner = [
-  ...["dropShaders", "fixedState", "startProgram", "checkProgram"], // gl/objects.ts
+  ...["dropShaders", "setFixedState", "startProgram", "checkProgram"], // gl/objects.ts
   ...["activate", "framebuffers", "generation", "handles", "layerCalls", "locations", "objects", "preprocess"], // prepared.ts
   ...["deviceLines", "owner", "requireAnswer", "requireUsable"], // gl/context.ts, internal use only
-  ...["packed", "told"], // zip.ts
+  ...["packed", "entryOffset"], // zip.ts
   ...["texelsOf", "numbersOf", "resultOf"], // frameReader.ts
   ...["listOf", "atLeast", "atMost", "capped", "tupleOf", "mapOf", "choiceOf", "onlyIf", "thenType"], // described.ts
   ...["onlyInput", "onlyOutput"], // session.ts, for classifier.ts

@@ -15,8 +15,8 @@ PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c + 37*i) mod 256"
 MAX_BYTES = 268435456  # Bytes that all members together may unpack to.
 MAX_MANIFEST_BYTES = 16777216  # Bytes of manifest.json; parsed, it takes many times as many.
 MAX_GRAPH_BYTES = 16777216  # Bytes of graph.json.
-MAX_TABLE_BYTES = 33554432  # Bytes of passes.bin: more than the most quads take; in memory, some ten times that.
-MAX_LABELS_BYTES = 16777216  # Bytes of labels.txt: 16 for each class of the most.
+MAX_TABLE_BYTES = 33554432  # Bytes of passes.bin: more than MAX_QUADS need; in memory, about ten times that.
+MAX_LABELS_BYTES = 16777216  # Bytes of labels.txt: 16 for each of at most 1,048,576 classes.
 MAX_DIRECTORY_BYTES = 16777216  # Bytes of the zip's central directory; in memory, its entries take many times as many.
 MAX_SHADER_BYTES = 262144  # Bytes of one member of GLSL.
 MAX_INPUTS = 16  # Inputs of a model.
@@ -121,12 +121,12 @@ GLSL_PRELUDE = (
 GLSL_DEVICE = ("ROUND_STORES", "LATE_FETCH", "NEAREST_SUMS", "ROLLED_FETCHES")
 GLSL_TYPES = ("float", "vec2", "vec3", "vec4", "int", "sampler2D")
 GLSL_FUNCTIONS = ("abs", "clamp", "cos", "dot", "floor", "fract", "lessThan", "max", "min", "mix", "sin", "step")
-GLSL_CURVES = ("exp", "exp2", "inversesqrt", "log", "pow", "sqrt")
-GLSL_WILD = ("inversesqrt", "log", "pow", "sqrt")
+GLSL_TRANSCENDENTAL = ("exp", "exp2", "inversesqrt", "log", "pow", "sqrt")
+GLSL_CAN_BE_NAN = ("inversesqrt", "log", "pow", "sqrt")
 GLSL_SLOW = ("exp", "exp2", "log")
 GLSL_SLOWEST = ("cos", "pow", "sin")
 GLSL_STATEMENTS = ("TURNS", "END_AFTER")
-GLSL_LINES = (
+GLSL_DEFINES = (
     "exp exact_exp",
     "log exact_log",
     "pow exact_pow",
@@ -138,30 +138,30 @@ GLSL_LINES = (
 GLSL_LIMITS: Mapping[str, int] = {
     "name": 64,  # Characters of a name or number.
     "tokens": 131072,  # Tokens of a shader, without comments and conditions.
-    "expanded": 131072,  # Tokens that a reader looks at again: of macros, functions and loops.
+    "expanded": 131072,  # Tokens after expansion of macros, functions and loops.
     "macro": 64,  # Tokens of a macro.
-    "conditions": 8,  # Conditions in each other.
-    "blocks": 6,  # Blocks in each other.
-    "calls": 8,  # Calls of functions in each other.
-    "brackets": 24,  # Brackets, calls and macros in each other.
-    "operators": 256,  # Operations of a statement, macros in their places.
-    "names": 512,  # Variables at once, functions, definitions of macros, and conditions of devices, each.
+    "conditions": 8,  # Nesting depth of conditions.
+    "blocks": 6,  # Nesting depth of blocks.
+    "calls": 8,  # Nesting depth of function calls.
+    "brackets": 24,  # Nesting depth of brackets, calls and macros.
+    "operators": 256,  # Operations of a statement, after expansion of macros.
+    "names": 512,  # Variables in scope, functions, definitions of macros, and conditions of devices, each.
     "array": 4096,  # Elements of a uniform array.
-    "turns": 8192,  # Turns of a loop.
+    "iterations": 8192,  # Iterations of a loop.
     "coordinate": 65536,  # The largest constant in a coordinate of texture2D.
     "varying": 100000000,  # The largest value of a varying: strides are at most 8192.
     "uniform": 10000000000000,  # The largest number in a uniform; its inverse is the smallest divisor.
     "fetch": 4,  # Operations that texture2D counts for.
-    "loop": 3000,  # Operations that a loop counts for in 'written': compilers take twice as long for another loop.
-    "slow": 48,  # Operations that a function in 'slow' counts for in 'written': drivers write a long series for each.
-    "slowest": 120,  # The same of one in 'slowest': 200 take llvmpipe half a minute, twice as many four times that.
+    "loop": 3000,  # Operations that a loop counts for in 'written': each further loop doubles the compile time.
+    "slow": 48,  # Operations that a call of a 'slow' function counts for in 'written': drivers expand it to a series.
+    "slowest": 120,  # The same for 'slowest': 200 calls take llvmpipe half a minute, 400 take four times that.
     "choice": 64,  # Operations that 'if' and '?:' count for in 'written': compilers' time grows with their square.
-    "written": 26880,  # Operations of a shader with functions and macros in their places.
-    "executed": 1048576,  # Operations of a fragment: with all turns of loops, too.
+    "written": 26880,  # Operations of a shader, after expansion of functions and macros.
+    "executed": 1048576,  # Operations of a fragment, including all iterations of loops.
     "all_written": 67108864,  # Operations of the shaders of all programs together, as in 'written'.
-    "all_read": 8388608,  # Tokens of all shaders together, with those that a reader looks at again.
+    "all_read": 8388608,  # Tokens of all shaders together, plus those of their expansion.
 }
-"""The most of what a shader may have."""
+"""Limits of a shader."""
 
 TYPES: Mapping[str, Any] = {
     "members": {"map": "name"},
@@ -180,7 +180,7 @@ TYPES: Mapping[str, Any] = {
     },
     "whole_value": "value",
 }
-"""Types that have a description."""
+"""Composite types by name."""
 
 OBJECTS: Mapping[str, Mapping[str, Any]] = {
     "manifest": {
@@ -346,4 +346,6 @@ ONLY: Mapping[tuple[str, str], tuple[str, tuple[str, ...]]] = {
     ("texture", "clear"): ("kind", ("target", "input")),
     ("host_step", "columns"): ("step", ("rows",)),
 }
-"""Keys that an object has only and always where another of its keys has one of some words."""
+"""Conditional keys: (object, key) -> (other key, values).
+
+The key is required for these values of the other key, and forbidden for the rest."""

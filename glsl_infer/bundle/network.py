@@ -21,7 +21,7 @@ from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.operators import operator
 from glsl_infer.program.layout import FeatureMap, SixteenBitMap, Value, textures_of
-from glsl_infer.program.quantize import plain
+from glsl_infer.support.json_values import plain
 
 MEMBER = "graph.json"
 MAX_DIMENSIONS = 4

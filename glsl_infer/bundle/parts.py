@@ -43,8 +43,8 @@ from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.node import Node, Shape
 from glsl_infer.graph.operators import operator
 from glsl_infer.program.layout import FeatureMap, FixedPoint
-from glsl_infer.program.quantize import plain
 from glsl_infer.support import json_text
+from glsl_infer.support.json_values import plain
 
 if TYPE_CHECKING:
     from typing import Union

@@ -17,18 +17,18 @@ from itertools import product
 from typing import NamedTuple
 
 from glsl_infer.bundle.format_constants import (
-    GLSL_CURVES,
+    GLSL_CAN_BE_NAN,
+    GLSL_DEFINES,
     GLSL_DEVICE,
     GLSL_FUNCTIONS,
     GLSL_LIMITS,
-    GLSL_LINES,
     GLSL_MACRO_PATTERN,
     GLSL_SLOW,
     GLSL_SLOWEST,
     GLSL_STATEMENTS,
     GLSL_TOKEN_PATTERN,
+    GLSL_TRANSCENDENTAL,
     GLSL_TYPES,
-    GLSL_WILD,
     MAX_FLOAT,
 )
 from glsl_infer.errors import BundleError
@@ -52,7 +52,7 @@ _WORDS = frozenset((*GLSL_TYPES, "for", "if", "return", "void", "const", "break"
 _LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
 _TIGHTEST = max(_LEVELS.values())
 _COSTS = {**dict.fromkeys(GLSL_SLOW, GLSL_LIMITS["slow"]), **dict.fromkeys(GLSL_SLOWEST, GLSL_LIMITS["slowest"])}
-_EXACT = frozenset(line.split(" ")[1] for line in GLSL_LINES if "(" not in line)
+_EXACT = frozenset(line.split(" ")[1] for line in GLSL_DEFINES if "(" not in line)
 _ARGUMENTS = {"clamp": 3, "mix": 3} | dict.fromkeys(("dot", "lessThan", "max", "min", "pow", "step"), 2)
 _BEFORE, _AFTER = frozenset(("=", "(", ",", "<", "return")), frozenset((";", ")", ",", _END))
 
@@ -66,6 +66,7 @@ _EPSILON = 2.0**-22
 """More than four roundings of 32-bit floats, as drivers divide by multiplying, and add in another order."""
 _TINY = 1e-30
 _MOST_WRITTEN, _MOST_EXECUTED = GLSL_LIMITS["written"], GLSL_LIMITS["executed"]
+_MOST_ITERATIONS = GLSL_LIMITS["iterations"]
 _MOST_OPERATORS, _MOST_BRACKETS = GLSL_LIMITS["operators"], GLSL_LIMITS["brackets"]
 _SMALL, _MOST_GROWN = 1e24, 1e34
 """A sum of at most 10**10 numbers of up to ``_SMALL`` is at most ``_MOST_GROWN``: shaders compute less."""
@@ -302,13 +303,13 @@ class _Lines:
         statement = definition is not None and definition[1] in GLSL_STATEMENTS
         follows = f"#define {remainder}" == self._next_line
         exempt = (
-            word == "define" and remainder in GLSL_LINES and (follows or not remainder.startswith(GLSL_STATEMENTS[1]))
+            word == "define" and remainder in GLSL_DEFINES and (follows or not remainder.startswith(GLSL_STATEMENTS[1]))
         )
         if definition is None or not (exempt or (_MACRO.fullmatch(definition[1]) and not statement)):
             raise self._refused("a macro that is not of this format")
         self._next_line = ""
         if definition[1] == GLSL_STATEMENTS[0]:
-            self._next_line = f"#define {GLSL_LINES[GLSL_LINES.index(remainder) + 1]}"
+            self._next_line = f"#define {GLSL_DEFINES[GLSL_DEFINES.index(remainder) + 1]}"
         name, params = definition[1], tuple(definition[2].split(", ")) if definition[2] else None
         self._known[name] = (word == "define") if certain else None
         self.reserved.add(name)
@@ -683,7 +684,7 @@ class _Checker:
             if self.tokens[self.at] != ")":
                 self.expect(",")
         main = name == "main" and kind == "void"
-        builtin = name in GLSL_FUNCTIONS or name in GLSL_CURVES or name == "texture2D"
+        builtin = name in GLSL_FUNCTIONS or name in GLSL_TRANSCENDENTAL or name == "texture2D"
         builtin |= bool(self.branches) and name not in _EXACT  # on other devices it can be a function of the driver
         if builtin or kind in ("int", "sampler2D") or kind not in (*_TYPES, "void") or (name == "main") != main:
             raise self.refused(f"the function '{name}' is not of this format")
@@ -1013,8 +1014,8 @@ class _Checker:
         if not (self.take("++") and self.take(turn)):
             self.expect(turn, "++")
         self.expect(")")
-        if turns.type != INT or not turns.marks & CONST or not 0 <= turns.least <= turns.most <= GLSL_LIMITS["turns"]:
-            raise self.refused(f"a loop has a constant bound of at most {GLSL_LIMITS['turns']}")
+        if turns.type != INT or not turns.marks & CONST or not 0 <= turns.least <= turns.most <= _MOST_ITERATIONS:
+            raise self.refused(f"a loop has a constant bound of at most {_MOST_ITERATIONS}")
         most = max(int(self.counted(turns, bound, turn)), 1)
         self.cost(1)
         counter = Variable("turn", INT, Value(INT, 0.0, max(turns.most - 1.0, 0.0)))
@@ -1379,12 +1380,12 @@ class _Checker:
         marks = constant | wild
         if name in _TYPES and name != "sampler2D" and arguments and kind <= BOOL:
             return self.constructed(name, arguments, marks)
-        is_curve = name in GLSL_CURVES
-        if not (is_curve or name in GLSL_FUNCTIONS) or kind > 4 or not arguments or least_kind < FLOAT:
+        is_transcendental = name in GLSL_TRANSCENDENTAL
+        if not (is_transcendental or name in GLSL_FUNCTIONS) or kind > 4 or not arguments or least_kind < FLOAT:
             raise self.refused(f"'{name[:20]}' is no function of this format and arguments")
         if len(arguments) != _ARGUMENTS.get(name, 1):
             raise self.refused(f"'{name}' has {len(arguments)} arguments")
-        if is_curve and constant:
+        if is_transcendental and constant:
             if not self.calls:
                 raise self.refused(f"'{name}' of constants")
             marks = wild  # in a function, for some of its arguments: no exact value is known here
@@ -1519,7 +1520,7 @@ def _function_value(name: str, kind: int, arguments: Sequence[Value], marks: int
     first = arguments[0]
     if name == "lessThan":
         return Value(BOOL, 0.0, 1.0)
-    if name in GLSL_WILD:
+    if name in GLSL_CAN_BE_NAN:
         return Value(kind, -_INF, _INF, marks | WILD)
     if name in ("min", "max"):
         return _bounded(kind, first, arguments[1], min if name == "min" else max)

@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
             print_lines([_line(row)])
     result = {"machine": machine, "quick": args.quick, "tests": rows, "score": _score(rows, args)}
     if args.plot is not None:
-        plot.bars(result, args.plot)
+        plot.plot_results(result, args.plot)
     lines = [] if result["score"] is None else [f"score {result['score']:.0f} (a Pixel 2 has 1293)"]
     lines += [] if args.quick else ["", *phones.table("this machine", rows, result["score"], phone_rows)]
     print_result(args, result, lines)

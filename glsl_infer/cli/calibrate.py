@@ -8,7 +8,7 @@ from pathlib import Path
 from glsl_infer.cli import arguments, model_options, progress
 from glsl_infer.cli.export import MAX_CALIBRATION
 from glsl_infer.cli.terminal_text import print_result, say_warning
-from glsl_infer.runtime.pictures import paths as pictures
+from glsl_infer.runtime.pictures import paths as image_paths
 from glsl_infer.support.files import check_output
 
 SUFFIX = ".json"
@@ -49,11 +49,12 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.calibration import FILES
 
     check_output(args.out, SUFFIX)
-    files = pictures.spread(pictures.find(args.calibrate, also=FILES, warn=say_warning), MAX_CALIBRATION)
+    files = image_paths.find(args.calibrate, also=FILES, warn=say_warning)
+    files = image_paths.spread(files, MAX_CALIBRATION)
     io_options = model_options.io_options(args)
     model_options.prepare_import(args)
-    with progress.status("calibrate") as say:
-        stored = calibrate(args.model, args.out, files, io_options=io_options, progress=say)
-    data = {"file": str(args.out), "layers": len(stored.known.maps), "pictures": len(files)}
+    with progress.status("calibrate") as report:
+        stored = calibrate(args.model, args.out, files, io_options=io_options, progress=report)
+    data = {"file": str(args.out), "layers": stored.layer_count, "pictures": len(files)}
     print_result(args, data, [f"{args.out}: ranges of {data['layers']} layers, from {data['pictures']} files"])
     return 0

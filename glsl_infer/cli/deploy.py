@@ -69,17 +69,19 @@ def run(args: argparse.Namespace) -> int:
             "video and render, or give --allow-root"
         )
     task = deployment.service.task
-    names = [*(model.name for model in deployment.models), *([f"task {task}"] if task else [])]
     if args.check:
-        print_result(args, {"models": names}, [f"{args.deployment}: no problems found ({', '.join(names)})"])
+        names = [model.name for model in deployment.models]
+        contents = ", ".join([*names, *([f"task {task}"] if task else [])])
+        data = {"models": names, "task": task}
+        print_result(args, data, [f"{args.deployment}: no problems found ({contents})"])
         return 0
     out = args.deployment.with_suffix("") if args.out is None else args.out
-    with progress.status("deploy") as say:
+    with progress.status("deploy") as report:
         result = folder.make(
             deployment,
             args.deployment.parent,
             out,
-            say,
+            report,
             seconds=args.timeout,
             key=args.require_signature,
             outside=args.allow_outside,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 TASKS = ("faces", "faces-far", "palms", "people")
 
 ALIASES = {"hand": "palms", "hands": "palms", "face-mesh": "faces"}
-"""Other spellings, unambiguous in this command."""
+"""Task names that are accepted as aliases."""
 
 
 EXAMPLES = (
@@ -43,21 +43,20 @@ def run(args: argparse.Namespace) -> int:
         args,
         partial(Detector, tiles=args.tiles),
         ALIASES.get(args.task, args.task),
-        image_tasks.Show(_words, lambda result, path: result.draw(path), _head, _rows),
+        image_tasks.Show(_summary, lambda result, path: result.draw(path), _column_names, _rows),
     )
 
 
-def _words(result: Found[Detection]) -> str:
+def _summary(result: Found[Detection]) -> str:
     texts = []
     for detection in result:
         left, top, right, bottom = (round(side) for side in detection.seen)
-        texts.append(
-            f"{detection.label} {100 * detection.score:.0f} % at {left},{top} {right - left}x{bottom - top}".strip()
-        )
+        name = f"{detection.label} " if detection.label else ""  # a model of one class has no labels
+        texts.append(f"{name}{100 * detection.score:.0f} % at {left},{top} {right - left}x{bottom - top}")
     return f"{len(result)} found: {'; '.join(texts)}"
 
 
-def _head(task: Detector) -> list[str]:
+def _column_names(task: Detector) -> list[str]:
     from glsl_infer.tasks.description import DetectionRules
 
     rules = task.description.rules

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from glsl_infer.bundle import MANIFEST
@@ -26,9 +26,10 @@ from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.picture import is_picture, picture_range
 from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, Value
+from glsl_infer.support.progress import ProgressCallback, no_progress
 
 
-def to_bundle(program: CompiledNetwork, labels: Sequence[str], progress: Callable[[str], object] = str) -> Bundle:
+def to_bundle(program: CompiledNetwork, labels: Sequence[str], progress: ProgressCallback = no_progress) -> Bundle:
     """Assemble the bundle of a program, with its probe and its labels.
 
     Args:
@@ -44,7 +45,7 @@ def to_bundle(program: CompiledNetwork, labels: Sequence[str], progress: Callabl
     graph = program.graph
     inputs = tuple(_input(node, program.values[node.name]) for node in graph.inputs)
     outputs = tuple(_output(program, output) for output in graph.outputs)
-    label_lines = _lines_of(labels, graph)
+    label_lines = _labels_member(labels, graph)
     _check_passes(program)
     expectation, texels = probe.make(program, inputs, outputs, progress)
     network_outputs = tuple(NetworkOutput(output.name, output.layers, output.steps) for output in graph.outputs)
@@ -88,11 +89,11 @@ def parts_to_bundle(graph: Graph, labels: Sequence[str], parts: Sequence[Bundle 
         InputError: the number of labels is not the number of classes, or a label contains a line feed.
         ModelError: an output does not fit its purpose.
     """
-    members = {LABELS: _lines_of(labels, graph)}
+    members = {LABELS: _labels_member(labels, graph)}
     inputs = tuple(_input_of_parts(node) for node in graph.inputs)
     outputs = tuple(_output_of_parts(graph, output) for output in graph.outputs)
     for index, part in enumerate(parts):
-        members.update({f"{folder(index)}{name}": content for name, content in _files(part).items()})
+        members.update({f"{folder(index)}{name}": content for name, content in _members_of_part(part).items()})
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(members.items())}
     manifest = manifest_of(graph.name, inputs, check_parts(inputs, outputs, parts), parts, hashes)
     return Bundle(manifest, members, nested=tuple(parts))
@@ -104,7 +105,7 @@ def classes_of(graph: Graph) -> int:
     return sizes[0][0] if sizes else 0
 
 
-def _lines_of(labels: Sequence[str], graph: Graph) -> bytes:
+def _labels_member(labels: Sequence[str], graph: Graph) -> bytes:
     """Return the member with the labels.
 
     Raises:
@@ -118,7 +119,7 @@ def _lines_of(labels: Sequence[str], graph: Graph) -> bytes:
     return "".join(f"{label}\n" for label in labels).encode("utf-8")
 
 
-def _files(part: Bundle | CpuPart) -> dict[str, bytes]:
+def _members_of_part(part: Bundle | CpuPart) -> dict[str, bytes]:
     """Return the members in the folder of a part."""
     if isinstance(part, CpuPart):
         return {WEIGHTS: part.weight_bytes} if part.weight_bytes else {}

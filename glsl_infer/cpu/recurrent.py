@@ -13,13 +13,14 @@ from glsl_infer.graph.node import Array, Shape
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "both": (False, True)}
 """For each direction of a layer, whether it begins at the end of the sequence."""
 
-MOST_STEPS = 1 << 16
+MAX_STEPS = 1 << 16
+"""Longest sequence, as a limit against damaged files."""
 
 Step = Callable[[Array, Array, Array], "tuple[Array, Array]"]
-"""Function from the input's contribution to the gates, the output and the cell to the next output and cell."""
+"""Takes the input's gate values, the previous output and the previous cell; returns the next output and cell."""
 
 
-def _rule(gates: int) -> ShapeRule:
+def _shape_rule(gates: int) -> ShapeRule:
     """Return the shape rule of a layer with this number of gates."""
 
     def shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
@@ -38,7 +39,7 @@ def _rule(gates: int) -> ShapeRule:
             "first_cell": (count, hidden),
         }
         wrong = [name for name, size in weights.items() if size != expected[name]]
-        if wrong or "recurrent" not in weights or length > MOST_STEPS:
+        if wrong or "recurrent" not in weights or length > MAX_STEPS:
             raise ValueError(f"weights {dict(weights)} on a sequence of shape {shapes[0]}")
         if any(state != (count, hidden) for state in shapes[1:]):
             raise ValueError(f"states of shapes {list(shapes[1:])}; give them the shape {(count, hidden)}")
@@ -56,29 +57,29 @@ def _run(attrs: Attrs, weights: Weights, inputs: Sequence[Array], gates: int, st
     states = {**weights, **dict(zip(("first", "first_cell"), inputs[1:]))}
     result = np.empty((len(x), len(directions), 2 * hidden if attrs.get("cells") else hidden), x.dtype)
     for direction, backwards in enumerate(directions):
-        added = x @ kernel[direction]
+        gate_inputs = x @ kernel[direction]
         if "bias" in weights:
-            added = added + weights["bias"][direction].astype(x.dtype)
+            gate_inputs = gate_inputs + weights["bias"][direction].astype(x.dtype)
         output, cell = (
             states[name][direction].astype(x.dtype) if name in states else np.zeros(hidden, x.dtype)
             for name in ("first", "first_cell")
         )
         cell_step = step(direction)
-        for at in range(len(x))[:: -1 if backwards else 1]:
-            output, cell = cell_step(added[at], output, cell)
-            result[at, direction, :hidden] = output
-            result[at, direction, hidden:] = cell[: result.shape[2] - hidden]
+        for step_index in range(len(x))[:: -1 if backwards else 1]:
+            output, cell = cell_step(gate_inputs[step_index], output, cell)
+            result[step_index, direction, :hidden] = output
+            result[step_index, direction, hidden:] = cell[: result.shape[2] - hidden]
     return result
 
 
 def _lstm(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    """Return the outputs of an LSTM, as of ``_run``."""
+    """Return the outputs of an LSTM, (length, directions, hidden); see ``_run``."""
     recurrent = weights["recurrent"].astype(inputs[0].dtype)
     gate, function = activation(attrs["gates"]), activation(attrs["function"])
 
     def step(direction: int) -> Step:
-        def cell_step(added: Array, output: Array, cell: Array) -> tuple[Array, Array]:
-            i, f, c, o = np.split(added + output @ recurrent[direction], 4)
+        def cell_step(gate_inputs: Array, output: Array, cell: Array) -> tuple[Array, Array]:
+            i, f, c, o = np.split(gate_inputs + output @ recurrent[direction], 4)
             cell = gate(f) * cell + gate(i) * function(c)
             return gate(o) * function(cell), cell
 
@@ -88,7 +89,7 @@ def _lstm(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
 
 
 def _gru(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    """Return the outputs of a GRU, as of ``_run``."""
+    """Return the outputs of a GRU, (length, directions, hidden); see ``_run``."""
     dtype = inputs[0].dtype
     recurrent = weights["recurrent"].astype(dtype)
     hidden = recurrent.shape[1]
@@ -98,10 +99,10 @@ def _gru(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     def step(direction: int) -> Step:
         matrix, constant = recurrent[direction], bias[direction]
 
-        def cell_step(added: Array, output: Array, cell: Array) -> tuple[Array, Array]:
+        def cell_step(gate_inputs: Array, output: Array, cell: Array) -> tuple[Array, Array]:
             summed = output @ matrix[:, : 2 * hidden] + constant[: 2 * hidden]
-            update, reset = gate(added[: 2 * hidden] + summed).reshape(2, hidden)
-            new, inner = added[2 * hidden :], constant[2 * hidden :]
+            update, reset = gate(gate_inputs[: 2 * hidden] + summed).reshape(2, hidden)
+            new, inner = gate_inputs[2 * hidden :], constant[2 * hidden :]
             if attrs["reset_after"]:
                 new = new + reset * (output @ matrix[:, 2 * hidden :] + inner)
             else:
@@ -113,11 +114,12 @@ def _gru(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     return _run(attrs, weights, inputs, 3, step)
 
 
-def _plain(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+def _simple_rnn(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    """Return the outputs of a simple RNN, (length, directions, hidden); see ``_run``."""
     recurrent, function = weights["recurrent"].astype(inputs[0].dtype), activation(attrs["function"])
 
     def step(direction: int) -> Step:
-        return lambda added, output, cell: (function(added + output @ recurrent[direction]), cell)
+        return lambda gate_inputs, output, cell: (function(gate_inputs + output @ recurrent[direction]), cell)
 
     return _run(attrs, weights, inputs, 1, step)
 
@@ -133,31 +135,31 @@ KERNELS: Mapping[str, Kernel] = {
         "(directions, hidden). The output is (length, directions, hidden). With ``cells`` the cells follow the outputs "
         "in the last axis. Gates are in the order input, forget, cell, output. ``gates`` is the activation of the "
         "gates, and ``function`` that of the cell's input and output.",
-        (1, 3),
-        _rule(4),
-        _lstm,
-        {"direction": "forward", "cells": False, **_FUNCTIONS},
-        (*_WEIGHTS, "first_cell"),
-        ("cells", *_FUNCTIONS),
+        inputs=(1, 3),
+        shape=_shape_rule(4),
+        compute=_lstm,
+        attrs={"direction": "forward", "cells": False, **_FUNCTIONS},
+        weights=(*_WEIGHTS, "first_cell"),
+        implied=("cells", *_FUNCTIONS),
     ),
     "gru": Kernel(
-        "A GRU over a sequence (length, width), from a state as of ``lstm``: (length, directions, hidden). The gates' "
-        "order is update, reset, new.",
-        (1, 2),
-        _rule(3),
-        _gru,
-        {"direction": "forward", "reset_after": False, **_FUNCTIONS},
-        (*_WEIGHTS, "recurrent_bias"),
-        tuple(_FUNCTIONS),
+        "A GRU over a sequence (length, width), with the same initial state as ``lstm``: (length, directions, hidden). "
+        "The gates' order is update, reset, new.",
+        inputs=(1, 2),
+        shape=_shape_rule(3),
+        compute=_gru,
+        attrs={"direction": "forward", "reset_after": False, **_FUNCTIONS},
+        weights=(*_WEIGHTS, "recurrent_bias"),
+        implied=tuple(_FUNCTIONS),
     ),
     "recurrent": Kernel(
-        "A plain recurrent layer over a sequence (length, width), from a state as of ``lstm``: (length, directions, "
-        "hidden).",
-        (1, 2),
-        _rule(1),
-        _plain,
-        {"direction": "forward", "function": "tanh"},
-        _WEIGHTS,
+        "A plain recurrent layer over a sequence (length, width), with the same initial state as ``lstm``: (length, "
+        "directions, hidden).",
+        inputs=(1, 2),
+        shape=_shape_rule(1),
+        compute=_simple_rnn,
+        attrs={"direction": "forward", "function": "tanh"},
+        weights=_WEIGHTS,
     ),
 }
 """The kernels by operator name."""

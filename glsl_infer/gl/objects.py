@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,7 +55,7 @@ class Objects(Closing):
         self._attached: list[tuple[int, int]] = []
         self.programs: list[int] = []
 
-    def fixed_state(self) -> None:
+    def set_fixed_state(self) -> None:
         """Set the pixel alignment, and disable dithering and all other state that changes stored values."""
         for capability in (
             GL.GL_DITHER,
@@ -119,7 +119,7 @@ class Objects(Closing):
         self.check_program(name, vertex, fragment, where)
         return name
 
-    def restored_program(self, binaries: ProgramBinaries, binary: Binary) -> int | None:
+    def program_from_binary(self, binaries: ProgramBinaries, binary: Binary) -> int | None:
         """Create a program from a binary; return None, without a leak, if the driver refuses the binary."""
         name: int = self.gl.CreateProgram()
         if not binaries.put(name, binary):
@@ -213,15 +213,13 @@ class Objects(Closing):
             gl.DeleteProgram(program)
         self.programs.clear()
 
-    def _generate(self, generate: object, names: list[int]) -> int:
+    def _generate(self, generate: Callable[..., object], names: list[int]) -> int:
         name = ctypes.c_uint()
-        assert callable(generate)
         generate(1, ctypes.byref(name))
         names.append(name.value)
         return name.value
 
-    def _log(self, name: int, get: object) -> str:
+    def _log(self, name: int, get: Callable[..., object]) -> str:
         buffer = ctypes.create_string_buffer(8192)
-        assert callable(get)
         get(name, len(buffer), None, buffer)
         return buffer.value.decode("utf-8", "replace").strip() or "(the driver gives no reason)"

@@ -83,7 +83,7 @@ def _rows(gl: Api, fragment: bytes, levels: Sequence[float]) -> list[NDArray[np.
         program = objects.program(_VERTEX, fragment, ["position"], "rounding test")
         triangle = np.array([-1, -1, 3, -1, -1, 3], "<f4")
         buffer = objects.buffer(triangle.tobytes())
-        objects.fixed_state()
+        objects.set_fixed_state()
         gl.BindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
         gl.Viewport(0, 0, STEPS, 1)
         gl.UseProgram(program)

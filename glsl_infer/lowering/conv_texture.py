@@ -208,7 +208,7 @@ class _Shader:
                 "store.glsl",
                 "cut_sums.glsl",
                 *["late.glsl"] * bool(numbers),
-                *["behind_texel.glsl"] * waits_for_texel,
+                *["after_texel.glsl"] * waits_for_texel,
                 *["gated.glsl"] * (self.gate is not None),
             ],
             exact=not binding.count("residual"),
@@ -252,7 +252,7 @@ class _Shader:
         in_bytes = not isinstance(self.weights, WeightTexture)
         return (
             tile_draw.across > self.limits.across
-            or self.columns.count > weight_bytes.MANY_SINGLE_COLUMNS
+            or self.columns.count > weight_bytes.SERIAL_FETCH_COLUMNS
             or (in_bytes and self.columns.taps_per_slot > 1)
         )
 

@@ -1,4 +1,9 @@
-"""Blocks of a wide convolution's input slices: reads, weights, and shaders of partial sums."""
+"""Blocks of a wide convolution's input slices: reads, weights, and shaders of partial sums.
+
+A slot is an index in the list of input slices that an output slice reads. A column is a row of weights for one lane of
+one tap (``conv_columns``). A half is two of the four channels of an output slice. Every block has a partial sum for
+each half, in 16-bit fixed point.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +32,15 @@ def block_kernels(kernel: NDArray[np.float32], groups: int, block: int) -> Itera
     With one group it is a part of the kernel. With several groups it is the kernel with zeros for other blocks.
     """
     columns = columns_of(kernel.shape, groups)
-    for slots in blocks_of(columns, block):
+    for slots in slot_blocks(columns, block):
         if groups == 1:
-            read = slice(4 * slots.start, min(4 * slots.stop, kernel.shape[2]))
-            yield kernel[:, :, read], read
+            channels = slice(4 * slots.start, min(4 * slots.stop, kernel.shape[2]))
+            yield kernel[:, :, channels], channels
             continue
         packed = columns.pack(kernel)
-        columns_of_block = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
+        block_columns = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
         masked = np.zeros_like(packed)
-        masked[:, columns_of_block] = packed[:, columns_of_block]
+        masked[:, block_columns] = packed[:, block_columns]
         yield columns.unpack(masked), slice(None)
 
 
@@ -58,7 +63,7 @@ def block_reads(node: Node, columns: Columns, slots: range, source: FeatureMap) 
     return [reads_by_slices[columns.read_by(index)] for index in range(columns.slices)]
 
 
-def blocks_of(columns: Columns, block: int) -> list[range]:
+def slot_blocks(columns: Columns, block: int) -> list[range]:
     """Return the slots of each block: ``block`` slots, except for the last one."""
     return [range(first, min(first + block, columns.slots)) for first in range(0, columns.slots, block)]
 
@@ -75,7 +80,10 @@ def scale_for_texels(kernel: NDArray[np.float32], groups: int, source: Ranged) -
 def weight_vectors(
     packed: NDArray[np.float32], bias: NDArray[np.float32], columns: Columns, slots: range
 ) -> NDArray[np.float32]:
-    """Return the vec4s of a block, (slices, halves, count, 4): pairs of columns of two lanes, with the bias last."""
+    """Return the vec4s of a block, (slices, halves, count, 4).
+
+    A vec4 has the weights of two columns for the two channels of a half. The bias follows the last column.
+    """
     block_columns = packed[:, columns.starts[slots[0]] : columns.starts[slots[-1] + 1]]
     vectors = np.concatenate([block_columns, bias[:, None]], axis=1)
     vectors = np.pad(vectors, ((0, 0), (0, vectors.shape[1] % 2), (0, 0)))
@@ -86,25 +94,37 @@ def weight_vectors(
 def sum_shader(
     columns: Columns,
     slots: range,
-    baked: NDArray[np.float32] | None,
-    vectors: int,
+    weights: NDArray[np.float32],
     draw: Draw,
-    start: NDArray[np.float32],
+    truncation_bias: NDArray[np.float32],
+    *,
+    is_baked: bool,
 ) -> str:
-    """Return the shader of half a block, with weights from an array, or written out if ``baked``."""
-    first = columns.starts[slots[0]]
-    count = columns.starts[slots[-1] + 1] - first
-    numbers = None if baked is None else baked.tolist()
+    """Return the shader of a half of a block.
+
+    Args:
+        columns: column layout of the layer.
+        slots: slots of the block.
+        weights: the half's weights and bias as of ``weight_vectors``, (count, 4).
+        draw: a draw of the block.
+        truncation_bias: bias correction of the half for GPUs that truncate additions, (2,).
+        is_baked: write the weights and the correction into the shader; otherwise they are uniforms.
+    """
+    first, end = columns.starts[slots[0]], columns.starts[slots[-1] + 1]
+    constants = weights.reshape(-1, 2).tolist() if is_baked else []
 
     def weight(column: int, lanes: str) -> str | None:
-        if numbers is None:
-            return f"weights[{(column - first) // 2}].{('xy', 'zw')[(column - first) % 2]}"
-        return constant_weights(numbers[column - first], lanes)
+        if is_baked:
+            return constant_weights(constants[column - first], lanes)
+        return f"weights[{(column - first) // 2}].{('xy', 'zw')[(column - first) % 2]}"
 
-    defines: dict[str, int | float | str] = {"BIAS": weight(first + count, "xy") or "vec2(0.0)"}
-    defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(start.tolist())
-    if baked is None:
-        defines["WEIGHT_COUNT"] = vectors
+    bias = weight(end, "xy") or "vec2(0.0)"
+    defines: dict[str, int | float | str] = {"BIAS": bias}
+    if is_baked:
+        defines["CUT_BIAS"] = codegen.vec(truncation_bias.tolist())
+    else:
+        defines["CUT_BIAS"] = "cut_bias"
+        defines["WEIGHT_COUNT"] = len(weights)
     return codegen.fragment(
         "convolution_products.frag",
         includes=["fixed_point.glsl", "cut_sums.glsl"],

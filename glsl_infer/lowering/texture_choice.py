@@ -141,7 +141,7 @@ class ConvolutionWeights:
             return TextureOption(16, reason)
         amplified = self._amplified()
         noise = weight_bytes.noise(amplified.weights, amplified.bias)
-        most_noise = weight_bytes.MOST_NOISE * (1.0 if self.has_images else weight_bytes.UNSEEN)
+        most_noise = weight_bytes.MOST_NOISE * (1.0 if self.has_images else weight_bytes.NOISE_SHARE_WITHOUT_IMAGES)
         can_have_8_bits = weight_bits == "auto" and self.columns.count >= LEAST_BYTE_COLUMNS
         bits = 8 if can_have_8_bits and noise <= most_noise else 16
         if bits == 16 and not self.in_pairs:

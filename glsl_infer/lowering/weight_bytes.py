@@ -7,7 +7,7 @@ constant of the activation or the range. A constant of three columns is n = 6553
 
     scale = byte * units[0]               bias = n * units[1] * scale
     weight = (byte - 128) * scale         factor = n * units[2]
-    number = n * units[4], the second one's unit is units[5] and so on
+    constant k = n * units[4 + k]         units[3] = 1 / width
 
 Rounding preserves the sum of each filter's weights. The rounding error of an output is therefore noise with mean 0, for
 inputs of any brightness; ``noise`` returns its size.
@@ -24,17 +24,13 @@ from numpy.typing import NDArray
 from glsl_infer.lowering.weight_texture import Constants, no_units, numbers_of, unit_of, units_of
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
-BIAS = 3
-"""Columns of a bias."""
+BIAS_COLUMNS = 3
+SCALE_COLUMNS = 1
+FACTOR_COLUMNS = 3
+CONSTANT_COLUMNS = 3
 
-SCALE = 1
-"""Columns of a scale."""
-
-FACTOR = 3
-"""Columns of a factor."""
-
-NUMBER = 3
-"""Columns of another constant."""
+BIAS_UNIT, FACTOR_UNIT, FIRST_CONSTANT_UNIT = 1, 2, 4
+"""Indices in ``units``."""
 
 MOST_SLICES = MAX_TEXTURE_SIZE
 """Largest number of output slices: each has a row."""
@@ -45,7 +41,7 @@ MOST_COLUMNS = 580
 MOST_SINGLE_COLUMNS = 1280
 """The same limit for 1x1 windows, from the largest text that readers accept."""
 
-MANY_SINGLE_COLUMNS = 960
+SERIAL_FETCH_COLUMNS = 960
 """Number of columns above which fetches wait for each other. A 1x1 window over 240 slices takes 24 of 32 registers,
 over 288 slices all of them."""
 
@@ -55,26 +51,26 @@ MOST_NOISE = 3.0
 ``noise`` assumes that all texels are 1. Texels of networks have about a quarter of that (root mean square), so that the
 actual noise is some two thirds of a step. The rounding of a store itself is 0.3."""
 
-UNSEEN = 0.02
+NOISE_SHARE_WITHOUT_IMAGES = 0.02
 """Share of ``MOST_NOISE`` allowed without calibration images.
 
 With images, weights are rounded for the values that they multiply, and the layers with the largest effect on the
-outputs keep 16-bit weights. Without images, 8 bits made the logits of X22 three to five times less exact than weights
-in uniforms."""
+outputs keep 16-bit weights. Without images, 8 bits made the logits of the classifier X22 three to five times less
+exact than weights in uniforms."""
 
 Integers = NDArray[np.int64]
 
-_MIDDLE = 128
+_WEIGHT_ZERO = 128
 """Byte of a weight of 0."""
-_MOST = 127
+_WEIGHT_MAX = 127
 """Largest integer of a weight."""
-_LONG_MIDDLE = 1 << 23
+_INT24_ZERO = 1 << 23
 """Three bytes of a constant of 0."""
-_LONG_MOST = (1 << 23) - 1
+_INT24_MAX = (1 << 23) - 1
 """Largest integer of a constant."""
-_MOST_SCALE = 255
+_SCALE_MAX = 255
 """Largest integer of a scale."""
-_MOST_BIAS = 256.0
+_MAX_BIAS_RATIO = 256.0
 """Largest ratio of a bias to the largest weight that its scale allows."""
 
 
@@ -102,7 +98,7 @@ class WeightBytes:
     @property
     def high_bytes(self) -> NDArray[np.uint8]:
         """Bytes of the weights and of three columns of biases, (slices, columns + 3, 4)."""
-        return self.texels[:, : self.columns + BIAS]
+        return self.texels[:, : self.columns + BIAS_COLUMNS]
 
     @property
     def integers(self) -> tuple[Integers, Integers, tuple[Integers, ...]]:
@@ -112,36 +108,37 @@ class WeightBytes:
         constants are the bias, the factor if any, and the per-channel constants, (slices, 4) each.
         """
         bytes_ = self.texels.astype(np.int64)
-        end = self.columns + BIAS
-        firsts = [self.columns, *range(end + SCALE, bytes_.shape[1], NUMBER)]
-        longs = tuple(long_of(*(bytes_[:, first + byte_index] for byte_index in range(3))) for first in firsts)
-        return bytes_[:, : self.columns] - _MIDDLE, bytes_[:, end], longs
+        end = self.columns + BIAS_COLUMNS
+        firsts = [self.columns, *range(end + SCALE_COLUMNS, bytes_.shape[1], CONSTANT_COLUMNS)]
+        int24s = tuple(join_int24(*(bytes_[:, first + byte_index] for byte_index in range(3))) for first in firsts)
+        return bytes_[:, : self.columns] - _WEIGHT_ZERO, bytes_[:, end], int24s
 
     def unpack(self) -> Constants:
         """Decode the constants."""
-        integers, scales, longs = self.integers
-        return constants_of(integers, scales, longs, self.units, has_factor=self.has_factor)
+        integers, scales, int24s = self.integers
+        return constants_of(integers, scales, int24s, self.units, has_factor=self.has_factor)
 
 
 def constants_of(
     integers: NDArray[np.int64] | NDArray[np.float64],
     scales: Integers,
-    longs: tuple[Integers, ...],
+    int24s: tuple[Integers, ...],
     units: NDArray[np.float32],
     *,
     has_factor: bool,
 ) -> Constants:
     """Decode the integers of ``WeightBytes.integers``."""
     unit, steps = units.astype(np.float64), scales * float(units[0])
-    bias, *constants = longs
-    factor = constants.pop(0) * unit[2] if has_factor else None
-    numbers = tuple(constant * unit[4 + index] for index, constant in enumerate(constants))
-    return Constants(np.asarray(integers * steps[:, None], np.float64), bias * unit[1] * steps, factor, numbers)
+    bias, *constants = int24s
+    factor = constants.pop(0) * unit[FACTOR_UNIT] if has_factor else None
+    numbers = tuple(constant * unit[FIRST_CONSTANT_UNIT + index] for index, constant in enumerate(constants))
+    weights = np.asarray(integers * steps[:, None], np.float64)
+    return Constants(weights, bias * unit[BIAS_UNIT] * steps, factor, numbers)
 
 
 def width(columns: int, *, factor: bool, numbers: int = 0) -> int:
     """Return the width of the texture."""
-    return columns + BIAS + SCALE + FACTOR * factor + NUMBER * numbers
+    return columns + BIAS_COLUMNS + SCALE_COLUMNS + FACTOR_COLUMNS * factor + CONSTANT_COLUMNS * numbers
 
 
 def most_columns(taps: int) -> int:
@@ -163,7 +160,7 @@ def noise(weights: NDArray[np.floating], bias: NDArray[np.floating]) -> float:
         weights: (slices, columns, 4), in units of texels and of the stored output.
         bias: (slices, 4), in units of the stored output.
     """
-    scale = _full_scale(weights, bias.astype(np.float64)) / _MOST
+    scale = _full_scale(weights, bias.astype(np.float64)) / _WEIGHT_MAX
     ones = np.ones((1, weights.shape[1]), np.float32)
     nonzero = (ones @ (weights != 0.0).astype(np.float32))[:, 0]  # exact, and 50 times as fast as np.count_nonzero
     return float(255.0 * np.sqrt((scale**2 * nonzero / 12.0).mean()))
@@ -187,14 +184,15 @@ def pack(
         output_shift: effect of the rounding on outputs, which the biases then compensate.
     """
     weights, bias = (component.astype(np.float64) for component in (constants.weights, constants.bias))
-    scales, units = scales_of(weights, bias, len(constants.numbers), _MOST)
+    scales, units = scales_of(weights, bias, len(constants.numbers), _WEIGHT_MAX)
     steps = scales * float(units[0])
-    integers = sums_kept(weights / steps[:, None]) if rounding is None else rounding(weights / steps[:, None], _MOST)
+    in_steps = weights / steps[:, None]
+    integers = round_preserving_sums(in_steps) if rounding is None else rounding(in_steps, _WEIGHT_MAX)
     if output_shift is not None:
         bias = bias - output_shift(integers * steps[:, None] - weights)
-    longs = longs_of(bias / steps, constants, units)
-    columns = [*np.moveaxis(integers + _MIDDLE, 1, 0), *bytes_of(longs[0]), scales]
-    columns += [component for long in longs[1:] for component in bytes_of(long)]
+    int24s, units = encode_int24s(bias / steps, constants, units)
+    columns = [*np.moveaxis(integers + _WEIGHT_ZERO, 1, 0), *split_int24(int24s[0]), scales]
+    columns += [component for int24 in int24s[1:] for component in split_int24(int24)]
     texels = np.stack(columns, axis=1).astype(np.uint8)
     units[3] = 1.0 / texels.shape[1]
     return WeightBytes(weights.shape[1], texels, units)
@@ -203,26 +201,41 @@ def pack(
 def scales_of(
     weights: NDArray[np.float64], bias: NDArray[np.float64], numbers: int, most: float
 ) -> tuple[Integers, NDArray[np.float32]]:
-    """Return scales (slices, 4) with which weights are at most ``most`` steps, and units with that of scales set.
+    """Return scales (slices, 4), and units in which only that of the scales is set; the others are 0.
 
-    The other units are 0; ``numbers`` is the number of per-channel constants.
+    Args:
+        weights: (slices, columns, 4).
+        bias: (slices, 4).
+        numbers: number of per-channel constants.
+        most: largest magnitude of a weight in steps, which are scales in their unit.
     """
     full_scale = _full_scale(weights, bias)
     units = no_units(numbers)
-    units[0] = unit_of(full_scale.max() / most, _MOST_SCALE)
+    units[0] = unit_of(full_scale.max() / most, _SCALE_MAX)
     scales = np.ceil(full_scale / most / float(units[0]) - 1e-9)
-    return np.clip(scales, 1, _MOST_SCALE).astype(np.int64), units
+    return np.clip(scales, 1, _SCALE_MAX).astype(np.int64), units
 
 
-def longs_of(bias: NDArray[np.float64], constants: Constants, units: NDArray[np.float32]) -> tuple[Integers, ...]:
-    """Return bias (in units of scales), factor and per-channel constants as 24-bit integers, and set their units."""
-    factor = [] if constants.factor is None else [constants.factor]
-    longs = []
-    for unit_index, constant in zip((1, *[2] * len(factor), 4, 5, 6, 7), (bias, *factor, *constants.numbers)):
-        rows = constant.astype(np.float64)
-        units[unit_index] = unit_of(np.abs(rows).max(), _LONG_MOST)
-        longs.append(np.clip(np.rint(rows / float(units[unit_index])), -_LONG_MOST, _LONG_MOST).astype(np.int64))
-    return tuple(longs)
+def encode_int24s(
+    bias: NDArray[np.float64], constants: Constants, units: NDArray[np.float32]
+) -> tuple[tuple[Integers, ...], NDArray[np.float32]]:
+    """Return bias, factor if any and per-channel constants as 24-bit integers, and ``units`` with their units set.
+
+    Args:
+        bias: in units of scales, (slices, 4).
+        constants: the factor and the per-channel constants.
+        units: units as of ``scales_of``.
+    """
+    rows_by_unit = {BIAS_UNIT: bias}
+    if constants.factor is not None:
+        rows_by_unit[FACTOR_UNIT] = constants.factor.astype(np.float64)
+    for index, channel_constants in enumerate(constants.numbers):
+        rows_by_unit[FIRST_CONSTANT_UNIT + index] = channel_constants.astype(np.float64)
+    units, int24s = units.copy(), []
+    for unit_index, rows in rows_by_unit.items():
+        units[unit_index] = unit_of(np.abs(rows).max(), _INT24_MAX)
+        int24s.append(np.clip(np.rint(rows / float(units[unit_index])), -_INT24_MAX, _INT24_MAX).astype(np.int64))
+    return tuple(int24s), units
 
 
 def read(texels: bytes, units: bytes, slices: int, columns: int) -> WeightBytes | None:
@@ -237,7 +250,7 @@ def read(texels: bytes, units: bytes, slices: int, columns: int) -> WeightBytes 
 
 def _full_scale(weights: NDArray[np.floating], bias: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the value that 127 steps of each channel must reach, (slices, 4)."""
-    full_scale: NDArray[np.float64] = np.maximum(_largest(weights), np.abs(bias) / _MOST_BIAS)
+    full_scale: NDArray[np.float64] = np.maximum(_largest(weights), np.abs(bias) / _MAX_BIAS_RATIO)
     return full_scale
 
 
@@ -255,7 +268,7 @@ def _largest(weights: NDArray[np.floating]) -> NDArray[np.floating]:
     return largest
 
 
-def sums_kept(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+def round_preserving_sums(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     """Round (slices, columns, 4) up or down so that the sums over columns are as near as possible to the exact sums.
 
     If the nearest integers have too large a sum, the elements with the largest upward rounding are rounded down.
@@ -268,12 +281,12 @@ def sums_kept(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     return corrected
 
 
-def long_of(high: Integers, middle: Integers, low: Integers) -> Integers:
+def join_int24(high: Integers, middle: Integers, low: Integers) -> Integers:
     """Return the 24-bit integers of three columns of bytes."""
-    return 65536 * high + 256 * middle + low - _LONG_MIDDLE
+    return 65536 * high + 256 * middle + low - _INT24_ZERO
 
 
-def bytes_of(long: Integers) -> list[Integers]:
-    """Return the three columns of bytes of 24-bit integers; the inverse of ``long_of``."""
-    unsigned = long + _LONG_MIDDLE
+def split_int24(int24: Integers) -> list[Integers]:
+    """Return the three columns of bytes of 24-bit integers; the inverse of ``join_int24``."""
+    unsigned = int24 + _INT24_ZERO
     return [unsigned >> 16, (unsigned >> 8) & 255, unsigned & 255]

@@ -23,7 +23,15 @@ from numpy.typing import NDArray
 
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Product
-from glsl_infer.lowering.weight_bytes import Integers, WeightBytes, bytes_of, constants_of, long_of, longs_of, scales_of
+from glsl_infer.lowering.weight_bytes import (
+    Integers,
+    WeightBytes,
+    constants_of,
+    encode_int24s,
+    join_int24,
+    scales_of,
+    split_int24,
+)
 from glsl_infer.lowering.weight_texture import Constants, numbers_of
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
@@ -64,12 +72,12 @@ class WeightPairs:
     def high_bytes(self) -> NDArray[np.uint8]:
         """High bytes of the weights and three columns of biases, (slices, columns + 3, 4), as in ``WeightBytes``."""
         integers, _, (bias, *_) = self.integers
-        return np.concatenate([(integers + _MIDDLE) >> 8, np.stack(bytes_of(bias), axis=1)], axis=1).astype(np.uint8)
+        return np.concatenate([(integers + _MIDDLE) >> 8, np.stack(split_int24(bias), axis=1)], axis=1).astype(np.uint8)
 
     def unpack(self) -> Constants:
         """Decode the constants."""
-        integers, scales, longs = self.integers
-        return constants_of(integers / 256.0, scales, longs, self.units, has_factor=self.has_factor)
+        integers, scales, int24s = self.integers
+        return constants_of(integers / 256.0, scales, int24s, self.units, has_factor=self.has_factor)
 
 
 def pairs_of(products: Sequence[Product]) -> list[Sequence[Product]]:
@@ -89,8 +97,8 @@ def fits(columns: Columns) -> bool:
 
 def of_bytes(weights: WeightBytes, columns: Columns) -> WeightPairs:
     """Convert a texture with a row for each slice."""
-    integers, scales, longs = weights.integers
-    return _encode(8, columns, (256 * integers, scales, longs), weights.units, has_factor=weights.has_factor)
+    integers, scales, int24s = weights.integers
+    return _encode(8, columns, (256 * integers, scales, int24s), weights.units, has_factor=weights.has_factor)
 
 
 def of_constants(constants: Constants, columns: Columns) -> WeightPairs:
@@ -99,8 +107,8 @@ def of_constants(constants: Constants, columns: Columns) -> WeightPairs:
     scales, units = scales_of(weights, bias, len(constants.numbers), _MOST / 256.0)
     steps = scales * float(units[0])
     integers = np.clip(np.rint(weights / steps[:, None] * 256.0), -_MOST, _MOST).astype(np.int64)
-    longs = longs_of(bias / steps, constants, units)
-    return _encode(16, columns, (integers, scales, longs), units, has_factor=constants.factor is not None)
+    int24s, units = encode_int24s(bias / steps, constants, units)
+    return _encode(16, columns, (integers, scales, int24s), units, has_factor=constants.factor is not None)
 
 
 def read(texels: bytes, units: bytes, columns: Columns) -> WeightPairs | None:
@@ -142,7 +150,7 @@ def _encode(
         units: units of scales and constants.
         has_factor: whether the residual has a factor.
     """
-    weights_of_layer, scales, longs = integers
+    weights_of_layer, scales, int24s = integers
     first, second = _column_pairs(columns)
     # Index -1 is a column of 0.
     padded = np.concatenate([weights_of_layer, np.zeros_like(weights_of_layer[:, :1])], axis=1) + _MIDDLE
@@ -151,8 +159,8 @@ def _encode(
         pairs = np.concatenate([padded[:, first, lanes], padded[:, second, lanes]], axis=2)
         weights = np.stack([pairs >> 8, pairs & 255], axis=2)[:, :, : bits // 8].reshape(len(weights_of_layer), -1, 4)
         constant_texels = []
-        for index, long in enumerate(longs):
-            high, middle, low = (byte_column[:, lanes] for byte_column in bytes_of(long))
+        for index, int24 in enumerate(int24s):
+            high, middle, low = (byte_column[:, lanes] for byte_column in split_int24(int24))
             last = scales[:, lanes] if index == 0 else np.zeros_like(low)
             constant_texels += [np.concatenate([high, middle], axis=1), np.concatenate([low, last], axis=1)]
         halves.append(np.concatenate([weights, np.stack(constant_texels, axis=1)], axis=1))
@@ -178,8 +186,8 @@ def _decode(bits: int, rows: NDArray[np.uint8], columns: Columns) -> tuple[Integ
         weights[:, first, lanes] = pairs[:, :, :2]
         weights[:, second[has_second], lanes] = pairs[:, has_second, 2:]
     constants = np.concatenate([*constant_texels], axis=-1)  # (slices, number, texel, byte, channel of four)
-    longs = long_of(constants[:, :, 0, 0], constants[:, :, 0, 1], constants[:, :, 1, 0])
-    return weights, constants[:, 0, 1, 1], tuple(np.moveaxis(longs, 1, 0))
+    int24s = join_int24(constants[:, :, 0, 0], constants[:, :, 0, 1], constants[:, :, 1, 0])
+    return weights, constants[:, 0, 1, 1], tuple(np.moveaxis(int24s, 1, 0))
 
 
 def _column_pairs(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -18,7 +18,7 @@ from glsl_infer.ops.operator import Operator
 __all__ = ["Operator", "get", "names"]
 
 
-_NO_OPERATORS = ("convolution_window", "on_cpu", "operator", "traits")
+_NO_OPERATORS = ("convolution_window", "norm_rules", "on_cpu", "operator", "traits")
 
 
 @cache

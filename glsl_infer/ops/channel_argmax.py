@@ -47,7 +47,7 @@ class ChannelArgmax(Operator):
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Return the indices as stored in bytes."""
-        return quantize.store8(exact, np.asarray(NUMBERS.scales), np.asarray(NUMBERS.zeros))
+        return quantize.round_to_8_bits(exact, np.asarray(NUMBERS.scales), np.asarray(NUMBERS.zeros))
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
         """Return the range with which a byte is an index."""

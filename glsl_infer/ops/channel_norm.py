@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.across_channels import ROLE, AllSlices, all_slices
 from glsl_infer.lowering.bindings import Read
+from glsl_infer.ops.norm_rules import SMALLEST_ROOT_ARGUMENT, require_kind, require_lengths
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.program.layout import per_channel
 
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.lowering.bindings import Binding
     from glsl_infer.lowering.builder import Builder
-
-KINDS = ("layer", "rms", "unit")
-
-SMALLEST_ROOT_ARGUMENT = 2.0**-40
-"""Lower limit of the argument of a square root, in units of the input's range. VideoCore IV cannot compute the root of
-0."""
 
 
 class ChannelNorm(Operator):
@@ -48,13 +42,8 @@ class ChannelNorm(Operator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
         shape = feature_map(node, inputs[0])
-        if node.attrs["kind"] not in KINDS or not node.attrs["epsilon"] >= 0.0:
-            raise ModelError.layer(
-                node.name,
-                f"a normalisation '{node.attrs['kind']}' with an epsilon of {node.attrs['epsilon']}",
-                f"there are {', '.join(KINDS)}, with an epsilon of 0 or more",
-            )
-        require_numbers(node, shape[2])
+        require_kind(node)
+        require_lengths(node, shape[2])
         return shape
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
@@ -69,8 +58,8 @@ class ChannelNorm(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each slice, which reads all slices: once, or twice if a mean is subtracted."""
-        source, layer = build.feature_map(node.inputs[0]), node.attrs["kind"] == "layer"
-        slices = all_slices(source, centred=not layer)
+        source, subtracts_mean = build.feature_map(node.inputs[0]), node.attrs["kind"] == "layer"
+        slices = all_slices(source, centred=not subtracts_mean)
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         out = fold.output(node.activation, node.attrs, target.channels)
         gamma, beta = (per_channel(node.attrs[name], target.channels) for name in ("gamma", "beta"))
@@ -87,7 +76,7 @@ class ChannelNorm(Operator):
                 saturates=True,
                 lines={
                     "declarations": binding.declarations(ROLE),
-                    **_sums(slices, binding, mean=layer),
+                    **_sums(slices, binding, mean=subtracts_mean),
                     "own": [f"y = own_factor * {binding.fetch('own')} + own_offset;"],
                 },
                 defines={
@@ -107,23 +96,24 @@ class ChannelNorm(Operator):
             build.draw_tile(node, fragment, view, size, binding, uniforms)
 
 
-def require_numbers(node: Node, channels: int) -> None:
-    """Refuse attributes ``gamma`` and ``beta`` for another number of channels."""
-    for name in ("gamma", "beta"):
-        if len(node.attrs[name]) not in (1, channels):
-            raise ModelError.layer(
-                node.name, f"a {name} for {len(node.attrs[name])} channels on {channels}", "give one, or one a channel"
-            )
-
-
 def _sums(slices: AllSlices, binding: Binding, *, mean: bool) -> dict[str, list[str]]:
-    masked = [slices.mask(index) for index in range(len(slices.source.views))]
-    minus_mean = " - mean" if mean else ""
+    """Return the lines that add all elements (for the mean) and subtract their squares, by placeholder of the shader.
+
+    The sum of squares is negative, because compilers remove the ordering of fetches after a sum known to be positive.
+    """
+    masks = [slices.mask(index) for index in range(len(slices.source.views))]
+    sums = []
+    if mean:
+        sums = [f"sum += {_masked(text, mask)};" for text, mask in zip(slices.numbers(binding, "sum"), masks)]
     squares = []
-    for text, mask in zip(slices.numbers(binding, "squares" if mean else ""), masked):
-        squares += [f"x = {f'({text}{minus_mean})' if minus_mean or mask else text}{mask};", "squares -= x * x;"]
-    means = zip(slices.numbers(binding, "sum"), masked) if mean else []
-    return {"sums": [f"sum += {f'({text}){mask}' if mask else text};" for text, mask in means], "squares": squares}
+    for text, mask in zip(slices.numbers(binding, "squares" if mean else ""), masks):
+        deviation = f"({text} - mean){mask}" if mean else _masked(text, mask)
+        squares += [f"x = {deviation};", "squares -= x * x;"]
+    return {"sums": sums, "squares": squares}
+
+
+def _masked(text: str, mask: str) -> str:
+    return f"({text}){mask}" if mask else text
 
 
 OPERATOR = ChannelNorm()

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class ChannelShuffle(ViewOperator):
-    """Attribute ``step``, as of ``shuffle_order``."""
+    """Reorders slices of four channels.
+
+    Attribute: ``step``, the distance between consecutive output slices in the input (see ``shuffle_order``).
+    """
 
     attrs = {"step": None}
     moves = True
@@ -60,7 +63,7 @@ def _channels(channels: int, step: int) -> list[int]:
 def shuffle_order(channels: int, step: int) -> tuple[int, ...]:
     """Return the input slice of each output slice: ``(step*i) mod d + (step*i) div d`` for d = channels / 4.
 
-    Up to ``step`` slices keep their order.
+    With at most ``step`` slices, the order is unchanged.
 
     Raises:
         ValueError: ``channels`` is not a multiple of 4, or the formula is not a permutation of the slices.
@@ -69,7 +72,7 @@ def shuffle_order(channels: int, step: int) -> tuple[int, ...]:
     if remainder or step < 1 or (slices > step and slices % step):
         raise ValueError(
             f"channel shuffle of {channels} channels with step {step}: needs a multiple of 4 channels, "
-            f"and of {4 * step} where there are more than {4 * step}"
+            f"and a multiple of {4 * step} if there are more than {4 * step}"
         )
     if slices <= step:
         return tuple(range(slices))

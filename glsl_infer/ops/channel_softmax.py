@@ -43,7 +43,7 @@ class ChannelSoftmax(Operator):
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Round to 8 bits over [0, 1]."""
-        return quantize.store8(exact, np.asarray(SHARES.scales), np.asarray(SHARES.zeros))
+        return quantize.round_to_8_bits(exact, np.asarray(SHARES.scales), np.asarray(SHARES.zeros))
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
         """Return [0, 1]."""

@@ -16,8 +16,8 @@ from glsl_infer.lowering.product_blocks import (
     block_draws,
     block_kernels,
     block_reads,
-    blocks_of,
     scale_for_texels,
+    slot_blocks,
     sum_shader,
     weight_vectors,
 )
@@ -59,7 +59,7 @@ class ConvolutionProducts(Operator):
         columns = columns_of(node.weights["kernel"].shape, node.attrs["groups"])
         return (
             *output_size(node, inputs[0]),
-            len(blocks_of(columns, node.attrs["block"])) * 4 * columns.slices,
+            len(slot_blocks(columns, node.attrs["block"])) * 4 * columns.slices,
         )
 
     def reads(self, node: Node) -> tuple[AxisWindow, AxisWindow] | None:
@@ -124,7 +124,7 @@ class ConvolutionProducts(Operator):
         if not isinstance(source, (FeatureMap, SixteenBitMap)):
             raise ValueError(f"layer '{node.name}' reads no feature map of 8 bits")
         columns = columns_of(shapes["kernel"], node.attrs["groups"])
-        blocks = blocks_of(columns, node.attrs["block"])
+        blocks = slot_blocks(columns, node.attrs["block"])
         if len(members) > 1:
             packed = products_texture.read(members, columns, blocks)
         else:
@@ -150,7 +150,7 @@ class _Layer:
         self._kernel, self._groups = node.weights["kernel"], node.attrs["groups"]
         self._source = build.feature_map(node.inputs[0])
         self.columns = columns_of(self._kernel.shape, self._groups, node.attrs["dilations"])
-        self.blocks = blocks_of(self.columns, node.attrs["block"])
+        self.blocks = slot_blocks(self.columns, node.attrs["block"])
         self.target = build.allocate_fixed_map(node, len(self.blocks), node.attrs["scale"])
         folded, self._offset = scale_for_texels(self._kernel, self._groups, self._source)
         self._folded = folded.astype(np.float32)
@@ -210,8 +210,7 @@ class _Layer:
             start = truncated_starts[b][index, 2 * half : 2 * half + 2]
             taps_id = id(draw.taps)
             if is_baked or taps_id not in fragments:
-                constants = vectors.reshape(-1, 2) if is_baked else None
-                fragments[taps_id] = sum_shader(self.columns, slots, constants, len(vectors), draw, start)
+                fragments[taps_id] = sum_shader(self.columns, slots, vectors, draw, start, is_baked=is_baked)
             uniforms: dict[str, Sequence[float] | Slice] = {
                 **draw.binding.texels("source", steps=self.columns.dilations)
             }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from glsl_infer.program.layout import Value
 
 
-AT_ONCE = 8
-"""Largest number of texels fetched without ordering. With more, VideoCore IV keeps so many texels that it runs one
-thread of two, so each fetch waits for the sum (shaders/late.glsl)."""
+MAX_UNORDERED_FETCHES = 8
+"""Largest number of texels fetched without ordering. More fetches need so many registers that VideoCore IV runs one
+thread instead of two. Above this limit, late.glsl makes each fetch depend on the sum so far."""
 
 
-LEAST_SAVED = 4
+MIN_SAVED_DRAWS = 4
 """Smallest number of saved draws for which a texture of constants, created at each start, is worthwhile."""
 
 
@@ -70,7 +70,10 @@ class ConvolutionSum(Operator):
         return node.activation.over(out)
 
     def unit(self, node: Node) -> float:
-        """Return the largest unit in 1/16 of the output's range. 1/128 of that is an eighth of an 8-bit step."""
+        """Return the largest value of a stored unit of the partial sums, relative to 1/16 of a filter's output range.
+
+        The choice of the scale accepts 1/128, an eighth of an 8-bit step.
+        """
         return float((node.weights["unit"] / node.attrs["scales"]).max()) * 16.0
 
     def products(self, graph: Graph, node: Node) -> tuple[Node, NDArray[np.float32]] | None:
@@ -87,19 +90,20 @@ class ConvolutionSum(Operator):
         """Draw all output slices: a pass each, or one pass with the constants in a texture."""
         source = build.fixed_map(node.inputs[0])
         residual = build.feature_map(node.inputs[1]) if len(node.inputs) > 1 else None
-        out, factor, bias, residual_factor = _constants(node, source, residual, len(node.weights["bias"]))
-        constants = {"unit": fold.slices(factor * node.weights["unit"])}
+        folded = _FoldedConstants.of(node, source, residual, len(node.weights["bias"]))
+        out = folded.stored_sum
+        constants = {"unit": fold.slices(folded.unit_factor * node.weights["unit"])}
         if residual is not None:
-            constants["added"] = fold.slices(residual_factor)
-        constants["bias"] = fold.slices(bias(node.weights["bias"]), out.pad)
+            constants["added"] = fold.slices(folded.residual_factor)
+        constants["bias"] = fold.slices(folded.fold_bias(node.weights["bias"]), out.pad)
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         tiles = [_tiles(source, node.attrs["blocks"], len(target.views), index) for index in range(len(target.views))]
 
         texture_constants = {**constants, **{macro.lower(): rows for macro, rows in out.numbers.items()}}
-        if _pays(build, node, texture_constants, out, target, tiles, residual):
-            _draw_with_texture(node, build, target, out, _Reads(tiles, residual), texture_constants)
+        if _texture_is_faster(build, node, texture_constants, out, target, tiles, residual):
+            _draw_with_texture(node, build, target, out, _LayerInputs(tiles, residual), texture_constants)
         else:
-            _draw_with_uniforms(node, build, target, out, _Reads(tiles, residual), constants)
+            _draw_with_uniforms(node, build, target, out, _LayerInputs(tiles, residual), constants)
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
@@ -109,23 +113,20 @@ class ConvolutionSum(Operator):
         (filters,) = shapes["bias"]
         if not isinstance(source, FixedMap) or not isinstance(residual, (FeatureMap, SixteenBitMap, type(None))):
             raise ValueError(f"layer '{node.name}' reads the wrong kind of value")
-        _, factor, bias, _ = _constants(node, source, residual, filters)
+        folded = _FoldedConstants.of(node, source, residual, filters)
         names = ["unit", *["added"] * (residual is not None), "bias"]
         if len(members) > 1:
             units = np.frombuffer(members[1], "<f4").astype(np.float64).tolist()
             rows = number_texture.read(members[0], units, slices_of(filters))[:, : len(names)]
         else:
             rows = np.frombuffer(members[0], "<f4").reshape(-1, len(names), 4).astype(np.float64)
-        unit = rows[:, 0].reshape(-1)[:filters] / factor
-        scale, offset = bias(np.ones(filters)) - bias(np.zeros(filters)), bias(np.zeros(filters))
-        return {
-            "unit": unit.astype(np.float32),
-            "bias": ((rows[:, -1].reshape(-1)[:filters] - offset) / scale).astype(np.float32),
-        }
+        unit = rows[:, 0].reshape(-1)[:filters] / folded.unit_factor
+        bias = folded.unfold_bias(rows[:, -1].reshape(-1)[:filters])
+        return {"unit": unit.astype(np.float32), "bias": bias.astype(np.float32)}
 
 
 @dataclass(frozen=True)
-class _Reads:
+class _LayerInputs:
     """Inputs of a layer.
 
     Attributes:
@@ -160,14 +161,19 @@ class _Reads:
 
 
 def _draw_with_uniforms(
-    node: Node, build: Builder, target: FeatureMap, out: fold.StoredSum, reads: _Reads, constants: number_texture.Rows
+    node: Node,
+    build: Builder,
+    target: FeatureMap,
+    out: fold.StoredSum,
+    reads: _LayerInputs,
+    constants: number_texture.Rows,
 ) -> None:
     """Append a pass for each slice, with its constants in a uniform array; ``constants`` are (slices, 4) by name."""
     rows = np.stack(list(constants.values()), axis=1)
     member = build.weights(node, ".f32", rows.astype("<f4").tobytes())
     for index, view in enumerate(target.views):
         binding, taps = build.bind(node, **reads.of_slice(index)), reads.taps(index)
-        ordered_fetches = len(taps) > AT_ONCE
+        ordered_fetches = len(taps) > MAX_UNORDERED_FETCHES
         defines: dict[str, int | float | str] = {"CONSTANTS": rows.shape[1]}
         if reads.residual is not None:
             defines["RESIDUAL"] = binding.fetch("residual")
@@ -189,7 +195,12 @@ def _draw_with_uniforms(
 
 
 def _draw_with_texture(
-    node: Node, build: Builder, target: FeatureMap, out: fold.StoredSum, reads: _Reads, constants: number_texture.Rows
+    node: Node,
+    build: Builder,
+    target: FeatureMap,
+    out: fold.StoredSum,
+    reads: _LayerInputs,
+    constants: number_texture.Rows,
 ) -> None:
     """Append one pass for all slices, with the constants in a texture; ``constants`` are (slices, 4) by name."""
     texels, units = number_texture.pack(constants, target.bits)
@@ -210,7 +221,7 @@ def _draw_with_texture(
                     *binding.declarations("source", number_texture.ROLE),
                     *number_texture.declarations(constants),
                 ],
-                "terms": _terms(binding, taps, ordered_fetches=len(taps) > AT_ONCE),
+                "terms": _terms(binding, taps, ordered_fetches=len(taps) > MAX_UNORDERED_FETCHES),
                 "no_numbers": [f"{macro.lower()} = vec4(0.0);" for macro in out.numbers],
                 "numbers": _products(constants, target.bits, binding, len(taps)),
             },
@@ -224,10 +235,10 @@ def _tiles(source: FixedMap, blocks: int, slices: int, index: int) -> list[View]
     return [source.views[2 * (block * slices + index) + half] for block in range(blocks) for half in range(2)]
 
 
-def _pays(
+def _texture_is_faster(
     build: Builder,
     node: Node,
-    numbers: number_texture.Rows,
+    constants: number_texture.Rows,
     out: fold.StoredSum,
     target: FeatureMap,
     tiles: Sequence[Sequence[View]],
@@ -236,28 +247,30 @@ def _pays(
     """Return whether a texture of constants, which saves a draw for each slice, reduces the frame time."""
     if out.untextured or (out.numbers and target.bits == 16):  # so many texels leave VideoCore IV only one thread
         return False
-    residual_reads = [None] * len(tiles) if residual is None else [(view.texture, view.half) for view in residual.views]
-    reads = [[tile.texture for tile in read] for read in tiles]
-    draws_per_slice, pixels = build.times(node, target)
-    reads_with_residual = [[*read, other] for read, other in zip(reads, residual_reads)]
-    saved = number_texture.draws_saved(target, reads_with_residual, draws_per_slice, separate_last_slice=False)
-    pixels *= draws_per_slice * target.width * target.height
-    most_textures = max(len({*read}) for read in reads) + (residual is not None) + 1  # the texture of constants
-    if saved < LEAST_SAVED or most_textures > MAX_TEXTURES:
+    draws_per_slice, stores_per_pixel = build.times(node, target)
+    slice_textures = [[tile.texture for tile in slice_tiles] for slice_tiles in tiles]
+    draw_keys: Sequence[Sequence[Hashable]] = slice_textures
+    if residual is not None:
+        draw_keys = [[*textures, (view.texture, view.half)] for textures, view in zip(slice_textures, residual.views)]
+    saved = number_texture.draws_saved(target, draw_keys, draws_per_slice, separate_last_slice=False)
+    textures_of_constants = 1
+    most_textures = max(len({*textures}) for textures in slice_textures) + (residual is not None)
+    if saved < MIN_SAVED_DRAWS or most_textures + textures_of_constants > MAX_TEXTURES:
         return False
-    added = ("bias", "added", "range_offset")
-    return number_texture.pays(numbers, target.bits, pixels, saved, build.draw_cost, added)
+    pixels = draws_per_slice * stores_per_pixel * target.width * target.height
+    addends = ("bias", "added", "range_offset")
+    return number_texture.pays(constants, target.bits, pixels, saved, build.draw_cost, addends)
 
 
-def _products(numbers: number_texture.Rows, bits: int, binding: Binding, terms: int) -> list[str]:
+def _products(constants: number_texture.Rows, bits: int, binding: Binding, terms: int) -> list[str]:
     """Return the lines that fetch the constants after the sum of ``terms`` texels, and apply them."""
     lines = []
     terms_by_name = {"unit": "unit * sum", "bias": "bias"}
-    if "added" in numbers:
+    if "added" in constants:
         terms_by_name["added"] = f"added * {binding.fetch('residual')}"
-    all_lines = number_texture.lines(numbers, bits, binding, lambda index: f"LATE({index}, sum + {128 * terms}.0)")
-    lines_per_constant = len(all_lines) // len(numbers)
-    for index, name in enumerate(numbers):
+    all_lines = number_texture.lines(constants, bits, binding, lambda index: f"LATE({index}, sum + {128 * terms}.0)")
+    lines_per_constant = len(all_lines) // len(constants)
+    for index, name in enumerate(constants):
         constant_lines = all_lines[lines_per_constant * index : lines_per_constant * (index + 1)]
         if name in terms_by_name:
             lines += [*constant_lines, f"y += {terms_by_name[name]};"]
@@ -277,18 +290,40 @@ def _terms(binding: Binding, taps: Sequence[tuple[int, tuple[int, int]]], ordere
     return lines
 
 
-def _constants(
-    node: Node, source: FixedMap, residual: FeatureMap | SixteenBitMap | None, filters: int
-) -> tuple[fold.StoredSum, Array, Callable[[Array], Array], Array]:
-    """Return (stored form of sums, factor of the unit, function to fold a bias, residual's factor)."""
-    out = fold.output(node.activation, node.attrs, filters)
-    factor, offset = (np.zeros(filters),) * 2 if residual is None else fold.addend(residual, out)
+@dataclass(frozen=True)
+class _FoldedConstants:
+    """Conversion of a layer's constants to units of the stored output.
 
-    def folded(bias: Array) -> Array:
-        result: Array = bias * out.factor + out.offset + offset
+    Attributes:
+        stored_sum: conversion of sums.
+        unit_factor: factor of the weights ``unit``, (filters,).
+        residual_factor: factor of the residual's texels, (filters,).
+        residual_offset: addend of the residual, (filters,).
+    """
+
+    stored_sum: fold.StoredSum
+    unit_factor: Array
+    residual_factor: Array
+    residual_offset: Array
+
+    @classmethod
+    def of(
+        cls, node: Node, source: FixedMap, residual: FeatureMap | SixteenBitMap | None, filters: int
+    ) -> _FoldedConstants:
+        """Return the conversion for a layer with the given inputs."""
+        out = fold.output(node.activation, node.attrs, filters)
+        factor, offset = (np.zeros(filters),) * 2 if residual is None else fold.addend(residual, out)
+        return cls(out, out.factor * source.scale, factor, offset)
+
+    def fold_bias(self, bias: Array) -> Array:
+        """Return a bias in units of the stored output, with the offsets of the range and the residual."""
+        result: Array = bias * self.stored_sum.factor + self.stored_sum.offset + self.residual_offset
         return result
 
-    return out, out.factor * source.scale, folded, factor
+    def unfold_bias(self, stored: Array) -> Array:
+        """Return the bias of a value of ``fold_bias``."""
+        result: Array = (stored - (self.stored_sum.offset + self.residual_offset)) / self.stored_sum.factor
+        return result
 
 
 OPERATOR = ConvolutionSum()

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class GatedSum(Operator):
-    """``activation(a * b + c)``, elementwise: a and b as in ``binary``, c a map of the output's shape.
+    """``activation(a * b + c)``, elementwise.
+
+    The inputs a and b are maps of the output's shape, or vectors with one value for each channel. c is a map of the
+    output's shape.
 
     Attributes: ``activation``; the range ``scales`` and ``zeros``.
     """
@@ -41,7 +44,7 @@ class GatedSum(Operator):
         return node.activation(inputs[0] * inputs[1] + inputs[2])
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass a slice, each reading one tile of every map, and two texels of a vector."""
+        """Draw one pass for each slice. Each fragment reads one texel of each map, and two of a vector (16 bits)."""
         draw(node, build, "a * b + c")
 
 

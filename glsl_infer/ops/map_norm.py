@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.binary import draw
-from glsl_infer.ops.channel_norm import SMALLEST_ROOT_ARGUMENT, require_numbers
+from glsl_infer.ops.norm_rules import SMALLEST_ROOT_ARGUMENT, require_lengths
 from glsl_infer.ops.operator import Operator, feature_map
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class MapNorm(Operator):
                 f"a normalisation of shapes {list(inputs)}",
                 "give a map, and a mean and a deviation a channel",
             )
-        require_numbers(node, shape[2])
+        require_lengths(node, shape[2])
         return shape
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:

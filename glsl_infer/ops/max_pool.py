@@ -73,7 +73,7 @@ def written_out(pool: Sequence[int]) -> list[str]:
     """Return the lines that fetch all texels of a window (height, width); empty if loops are as good."""
     if not MOST_IN_LOOPS < pool[0] * pool[1] <= MOST_WRITTEN_OUT:
         return []
-    return [*["next();"] * pool[1], "row();"] * pool[0]
+    return [*["add_texel();"] * pool[1], "next_row();"] * pool[0]
 
 
 def window_macros(node: Node, texels: Sequence[str] = (), most: int = MOST_WRITTEN_OUT) -> dict[str, int | float | str]:
@@ -81,9 +81,9 @@ def window_macros(node: Node, texels: Sequence[str] = (), most: int = MOST_WRITT
     pool_y, pool_x = node.attrs["pool"]
     macros: dict[str, int | float | str] = {"POOL_WIDTH": pool_x, "POOL_HEIGHT": pool_y}
     if texels:
-        macros["WRITTEN_OUT"] = 1
+        macros["UNROLLED"] = 1
     if pool_y * pool_x > most:
-        macros["AGAIN"] = 1
+        macros["EXTRA_FETCH"] = 1
     if any(node.attrs["padding"]):
         macros["BOUNDED"] = 1
     return macros

@@ -68,9 +68,9 @@ class Operator(Traits, ABC):
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Round an exact output to the values of its texture: 16-bit fixed point, or an 8-bit or 16-bit map."""
         if "scale" in self.attrs:
-            return quantize.store16(exact, node.attrs["scale"])
+            return quantize.round_to_fixed16(exact, node.attrs["scale"])
         scales, zeros = (np.asarray(node.attrs[key]) for key in ("scales", "zeros"))
-        return quantize.store_map(exact, scales, zeros, node.attrs.get("bits", 8))
+        return quantize.round_to_map(exact, scales, zeros, node.attrs.get("bits", 8))
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
         """Return the range of an output map, from shapes and ranges of the inputs."""

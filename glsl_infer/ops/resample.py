@@ -110,7 +110,7 @@ class Resample(Operator):
                 "resample.frag",
                 includes=["store.glsl"],
                 lines={"declarations": binding.declarations("source", "table"), "taps": lines},
-                defines={"AXIS_X": axis, "TAPS": taps, **({"WRITTEN_OUT": 1} if lines else {})},
+                defines={"AXIS_X": axis, "TAPS": taps, **({"UNROLLED": 1} if lines else {})},
             )
             values = {
                 **binding.texels("source", "table"),

@@ -42,7 +42,7 @@ class UpsampleNearest(CopyOperator):
         size_y, size_x = node.attrs["size"]
 
         def shift(source: FeatureMap, view: View) -> dict[str, Sequence[float]]:
-            # From the position between texel centres to the middle of the pixel's part of the texel.
+            # Sample the centre of the part of the texel that the output pixel covers.
             return {"shift": [0.5 / size_x - 0.5, 0.5 / size_y - 0.5]}
 
         sampling = Sampling(stride=(1.0 / size_x, 1.0 / size_y))

@@ -7,22 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.errors import ModelError
 from glsl_infer.graph.host_steps import NORMALIZE
 from glsl_infer.lowering import codegen, fold
+from glsl_infer.ops.norm_rules import SMALLEST_ROOT_ARGUMENT, require_kind, require_lengths
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.ops.vector_affine import ROWS, affine_node, draw_texels, texels_of
-from glsl_infer.ops.vector_softmax import require_short, whole_vector
+from glsl_infer.ops.vector_softmax import require_length_limit, whole_vector
 from glsl_infer.program.layout import per_channel
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.lowering.builder import Builder
-
-KINDS = ("layer", "rms", "unit")
-
-SMALLEST_ROOT_ARGUMENT = 2.0**-40
-"""Lower limit of the argument of a square root. Some GPUs cannot compute the root of 0."""
 
 
 class VectorNorm(Operator):
@@ -50,17 +45,8 @@ class VectorNorm(Operator):
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
         length = vector(node, inputs[0])
-        kind, epsilon = node.attrs["kind"], node.attrs["epsilon"]
-        if kind not in KINDS or not epsilon >= 0.0:
-            raise ModelError.layer(
-                node.name,
-                f"a normalisation '{kind}' with an epsilon of {epsilon}",
-                f"there are {', '.join(KINDS)}, with an epsilon of 0 or more",
-            )
-        for name in ("gamma", "beta"):
-            if len(node.attrs[name]) not in (1, length):
-                problem = f"{len(node.attrs[name])} numbers as {name} of {length} values"
-                raise ModelError.layer(node.name, problem, "give one number, or one for each")
+        require_kind(node)
+        require_lengths(node, length)
         return inputs[0]
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
@@ -81,13 +67,13 @@ class VectorNorm(Operator):
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the vector in one quad, or a quad for each texel if the activation has per-channel parameters."""
         source = build.fixed_point(node.inputs[0])
-        require_short(node, source)
+        require_length_limit(node, source)
         length, kind = source.length, node.attrs["kind"]
         target = build.allocate_vector(node, length, node.attrs["scale"])
         gamma, beta = (per_channel(node.attrs[name], length) for name in ("gamma", "beta"))
         affine = affine_node(node.name, node.inputs[0], gamma, beta)
         texels = texels_of(affine)
-        kernel = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
+        affine_texture = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
         constants = fold.pair_constants(node.activation, length)
         fragment = codegen.fragment(
             "vector_norm.frag",
@@ -107,7 +93,7 @@ class VectorNorm(Operator):
                 **({"CENTRED": 1} if kind == "layer" else {}),
             },
         )
-        draw_texels(node, build, fragment, (source, target), kernel, constants)
+        draw_texels(node, build, fragment, (source, target), affine_texture, constants)
 
 
 OPERATOR = VectorNorm()

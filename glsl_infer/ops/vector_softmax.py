@@ -43,7 +43,7 @@ class VectorSoftmax(Operator):
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the vector in one quad."""
         source = build.fixed_point(node.inputs[0])
-        require_short(node, source)
+        require_length_limit(node, source)
         target = build.allocate_vector(node, source.length, node.attrs["scale"])
         binding = build.bind(node, source=[Read(View(source.texture, 0, 0))])
         fragment = codegen.fragment(
@@ -54,7 +54,7 @@ class VectorSoftmax(Operator):
         build.draw_tile(node, fragment, View(target.texture, 0, 0), target.size, binding, {})
 
 
-def require_short(node: Node, source: FixedPoint) -> None:
+def require_length_limit(node: Node, source: FixedPoint) -> None:
     """Refuse vectors longer than ``LONGEST``."""
     if source.length > LONGEST:
         advice = f"at most {LONGEST} are supported; use a shorter Dense before it"

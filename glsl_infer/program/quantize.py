@@ -6,7 +6,7 @@ All functions are plain array arithmetic. shaders/fixed_point.glsl has the same 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,7 @@ SMALLEST_SCALE = 2.0**-80
 2**-126, the smallest normal float."""
 
 
-def to_bytes(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.uint8]:
+def encode_8_bits(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.uint8]:
     """Return the bytes stored in RGBA8: value / scale * 255 + zero, rounded half up and clipped to 0 to 255.
 
     ``scales`` and ``zeros`` are scalars, or have one element for each entry of the last axis; ``layout.Range`` defines
@@ -38,9 +38,9 @@ def to_bytes(values: Array, scales: Array | float = 1.0, zeros: Array | float = 
     return np.clip(np.floor(steps, out=steps), 0.0, 255.0, out=steps).astype(np.uint8)
 
 
-def store8(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.float64]:
-    """Round values to those that a byte can encode, as ``to_bytes``."""
-    bytes_ = to_bytes(values, scales, zeros).astype(np.float64)
+def round_to_8_bits(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.float64]:
+    """Round values to those that a byte can encode, as ``encode_8_bits``."""
+    bytes_ = encode_8_bits(values, scales, zeros).astype(np.float64)
     stored: NDArray[np.float64] = np.asarray(scales, np.float64) * (bytes_ - np.asarray(zeros, np.float64)) / 255.0
     return stored
 
@@ -49,23 +49,23 @@ LIMIT_16_BITS = 255 * 256
 """Largest integer of a 16-bit feature map. Its high byte is the byte of the 8-bit map."""
 
 
-def to_16_bits(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.int64]:
-    """Return the integers n of a 16-bit feature map, 0 to ``LIMIT_16_BITS``: ``to_bytes`` with steps of 1/256."""
+def encode_16_bits(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.int64]:
+    """Return the integers n of a 16-bit feature map, 0 to ``LIMIT_16_BITS``: ``encode_8_bits`` with steps of 1/256."""
     steps = (np.asarray(values, np.float64) / scales * 255.0 + zeros) * 256.0
     return np.clip(np.floor(steps + (0.5 + 1e-9)), 0, LIMIT_16_BITS).astype(np.int64)
 
 
-def store_map(
+def round_to_map(
     values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0, bits: int = 8
 ) -> NDArray[np.float64]:
     """Round values to those that a feature map of 8 or 16 bits can encode."""
-    return blocks.entrywise(lambda block: _store_map(block, scales, zeros, bits), np.asarray(values), np.float64)
+    return blocks.entrywise(lambda block: _round_to_map(block, scales, zeros, bits), np.asarray(values), np.float64)
 
 
-def _store_map(values: Array, scales: Array | float, zeros: Array | float, bits: int) -> NDArray[np.float64]:
+def _round_to_map(values: Array, scales: Array | float, zeros: Array | float, bits: int) -> NDArray[np.float64]:
     if bits == 8:
-        return store8(values, scales, zeros)
-    integers = to_16_bits(values, scales, zeros).astype(np.float64)
+        return round_to_8_bits(values, scales, zeros)
+    integers = encode_16_bits(values, scales, zeros).astype(np.float64)
     return np.asarray(np.asarray(scales, np.float64) * (integers / 256.0 - np.asarray(zeros, np.float64)) / 255.0)
 
 
@@ -80,17 +80,17 @@ def join_16_bits(pairs: NDArray[np.uint8]) -> NDArray[np.int64]:
     return integers
 
 
-def fixed16(values: Array, scale: float) -> NDArray[np.int64]:
+def encode_fixed16(values: Array, scale: float) -> NDArray[np.int64]:
     """Return the integers n = floor(value / scale * 256 + 1/2), saturated to [-32768, 32767]."""
     scaled = np.floor(np.asarray(values, np.float64) / scale * 256.0 + 0.5)
     return np.clip(scaled, -32768, 32767).astype(np.int64)
 
 
-def store16(values: Array, scale: float) -> NDArray[np.float64]:
+def round_to_fixed16(values: Array, scale: float) -> NDArray[np.float64]:
     """Round values to 16-bit fixed point: multiples of scale/256 in [-128, 128) * scale."""
 
     def stored(block: Array) -> NDArray[np.float64]:
-        return fixed16(block, scale).astype(np.float64) * (scale / 256.0)
+        return encode_fixed16(block, scale).astype(np.float64) * (scale / 256.0)
 
     return blocks.entrywise(stored, np.asarray(values), np.float64)
 
@@ -113,12 +113,3 @@ def power_of_two_scale(bound: float) -> float:
     if bound <= 0:
         return 2.0**-20
     return max(2.0 ** math.ceil(math.log2(bound / FIXED_LIMIT)), SMALLEST_SCALE)
-
-
-def plain(value: Any) -> Any:
-    """Convert NumPy scalars, tuples and lists to the plain values and lists of JSON."""
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    return value

@@ -58,15 +58,15 @@ def pack_tiles(output: Array, value: FeatureMap | SixteenBitMap | FixedMap) -> T
     """Encode a map (height, width, channels) as tiles (views, height, width, 4); padding lanes are 0."""
     views = len(value.views)
     if isinstance(value, FixedMap):
-        texels = quantize.split_fixed16(quantize.fixed16(output, value.scale))
+        texels = quantize.split_fixed16(quantize.encode_fixed16(output, value.scale))
     elif isinstance(value, SixteenBitMap):
         texels = np.zeros((value.height, value.width, 2 * views, 2), np.uint8)
         texels[..., : value.channels, :] = quantize.split_16_bits(
-            quantize.to_16_bits(output, value.scale_of, value.zero_of)
+            quantize.encode_16_bits(output, value.scale_of, value.zero_of)
         )
     else:
         texels = np.zeros((value.height, value.width, 4 * views), np.uint8)
-        texels[..., : value.channels] = quantize.to_bytes(output, value.scale_of, value.zero_of)
+        texels[..., : value.channels] = quantize.encode_8_bits(output, value.scale_of, value.zero_of)
     tiles: Texels = texels.reshape(value.height, value.width, views, 4).transpose(2, 0, 1, 3)
     return tiles
 
@@ -110,7 +110,7 @@ def pack_fixed(output: Array, value: FixedPoint) -> Texels:
     pairs = slices_of(value.length, 2)
     padded = np.zeros((rows.shape[0], 2 * pairs))
     padded[:, : value.length] = rows
-    packed = quantize.split_fixed16(quantize.fixed16(padded, value.scale)).reshape(rows.shape[0], pairs, 4)
+    packed = quantize.split_fixed16(quantize.encode_fixed16(padded, value.scale)).reshape(rows.shape[0], pairs, 4)
     return packed if not value.columns else packed.transpose(1, 0, 2)
 
 

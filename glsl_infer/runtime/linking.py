@@ -133,7 +133,7 @@ class Linker:
         programs = {}
         for name in self._sources:
             if name in stored:
-                program = self._objects.restored_program(self._binaries, stored[name])
+                program = self._objects.program_from_binary(self._binaries, stored[name])
                 if program is None:  # for example after an update of the driver: the others would fail as well
                     break
                 programs[name] = program

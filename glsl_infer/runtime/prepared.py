@@ -93,7 +93,7 @@ class Prepared:
     def bind(self) -> None:
         """Set the state that frames rely on: fixed state, vertex arrays, permanent bindings."""
         gl = self._gl
-        self._objects.fixed_state()
+        self._objects.set_fixed_state()
         self._driver.set_blending()
         self._drawn.bind()
         gl.BindBuffer(_ARRAY_BUFFER, self._vertex_buffer)
@@ -130,7 +130,7 @@ class Prepared:
         textures: dict[str, int] = {}
         framebuffers: dict[str, int] = {}
         if self._draws_at_once:
-            self._objects.fixed_state()  # a scissor or colour mask would keep a clear from texels
+            self._objects.set_fixed_state()  # a scissor or colour mask would keep a clear from texels
         for name in names:
             texture = self._textures[name]
             cleared = texture.kind == "target" and self._draws_at_once

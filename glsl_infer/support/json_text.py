@@ -12,6 +12,8 @@ MOST_DIGITS = 300
 def loads(text: Union[str, bytes], **hooks: Any) -> Any:
     """Parse JSON text; ``hooks`` are those of ``json.loads``.
 
+    An ``object_pairs_hook`` must itself refuse repeated keys.
+
     Raises:
         ValueError: the text is not JSON, an integer has more than ``MOST_DIGITS`` digits, or an object has a key twice
             (parsers differ in which value counts).

@@ -100,7 +100,7 @@ def _margins(record: dict[str, Any], logits: NDArray[np.float64]) -> NDArray[np.
 
 
 def _logits(session: Session, folder: Path, limit: int | None = None) -> NDArray[np.float64]:
-    """Return the logits (images, classes) of a folder's images, or of ``most`` of them at equal distances."""
+    """Return the logits (images, classes) of a folder's images, or of about ``limit`` of them at equal distances."""
     model_input = session.bundle.manifest.input
     files = list(paths.find([folder]))
     chosen = files[:: max(len(files) // limit, 1)] if limit else files

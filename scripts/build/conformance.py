@@ -161,7 +161,7 @@ def _of_parts(members: dict[str, bytes]) -> dict[str, Any]:
     """Add the files of the sound bundle of parts, and return its entry of the index."""
     bundle = parted.parted_bundle()
     picture = np.random.default_rng(SEED).integers(0, 256, bundle.manifest.input.shape, np.uint8)
-    members[parts.NAME] = zipped(parts.members())
+    members[parts.NAME] = zipped(parts.sound_members())
     members[f"{parts.NAME}.in.image.u8"] = picture.tobytes()
     tensor = {"name": "image", "file": f"{parts.NAME}.in.image.u8", "shape": list(picture.shape)}
     values = reference.run(bundle, picture)
@@ -195,7 +195,7 @@ def files() -> dict[str, bytes]:
     for rule, name, content in damaged(members_of(smallest()), members_of(numeric)):
         all_members[f"bad-{name}.glslnn"] = content
         index["damaged"].append({"file": f"bad-{name}.glslnn", "rule": rule})
-    for name, content in parts.damaged():
+    for name, content in parts.damaged_bundles():
         all_members[f"bad-parts-{name}.glslnn"] = content
         index["damaged"].append({"file": f"bad-parts-{name}.glslnn", "rule": "parts"})
     all_members[INDEX] = (json.dumps(index, indent=1) + "\n").encode()

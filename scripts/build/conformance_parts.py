@@ -1,4 +1,4 @@
-"""Bundles of parts in tests/conformance: one for runners with CPU operators, and damaged ones.
+"""Conformance bundles with CPU parts: a sound one, and damaged ones.
 
 ``conformance.py`` writes them. A runner without CPU operators refuses every one by the rule ``parts``.
 """
@@ -17,36 +17,37 @@ from glsl_infer.bundle.file import manifest_bytes
 
 NAME = "cpu-parts.glslnn"
 TOLERANCE = 0.02
-"""Absolute tolerance of its output: a few steps of the maps before the last layers."""
+"""Absolute tolerance of its output: a few quantisation steps of the last GPU part's maps."""
 
-Data = dict[str, Any]
+Manifest = dict[str, Any]
 
 
-def members() -> dict[str, bytes]:
+def sound_members() -> dict[str, bytes]:
     """Return every member of the sound bundle."""
     bundle = parted.parted_bundle()
     return {**bundle.members, MANIFEST: manifest_bytes(bundle)}
 
 
-def _operators(data: Data) -> list[Data]:
-    entries: list[Data] = data["parts"][1]["operators"]
+def _operators(data: Manifest) -> list[Manifest]:
+    entries: list[Manifest] = data["parts"][1]["operators"]
     return entries
 
 
-DAMAGED: dict[str, Callable[[Data], object]] = {
+DAMAGED: dict[str, Callable[[Manifest], object]] = {
     "order": lambda data: data["parts"].reverse(),
     "operator": lambda data: _operators(data)[1].update(op="nothing"),
     "shape": lambda data: _operators(data)[0]["attrs"].update(shape=[5, 8]),
     "weights": lambda data: _operators(data)[1]["weights"].update(bias=[9]),
     "reads": lambda data: _operators(data)[1].update(inputs=["nowhere"]),
+    # an inner layer of the CPU part, not one of its outputs
     "gpu-input": lambda data: data["parts"][2].update(inputs=["shares"]),
 }
 """Change to the manifest of each damaged bundle; all break the rule ``parts``."""
 
 
-def damaged() -> Iterator[tuple[str, bytes]]:
+def damaged_bundles() -> Iterator[tuple[str, bytes]]:
     """Yield the name and the bytes of every damaged bundle."""
     for name, change in DAMAGED.items():
-        data: Data = json.loads(members()[MANIFEST])
+        data: Manifest = json.loads(sound_members()[MANIFEST])
         change(data)
-        yield name, zipped({**members(), MANIFEST: json.dumps(data, separators=(",", ":")).encode("utf-8")})
+        yield name, zipped({**sound_members(), MANIFEST: json.dumps(data, separators=(",", ":")).encode("utf-8")})

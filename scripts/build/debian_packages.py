@@ -99,19 +99,19 @@ def mirror_of(suite: str) -> Mirror:
     return Mirror(url) if url else own_mirror(suite)
 
 
-def keys_of(file: str, key_id: str) -> str:
+def keys_of(file: str, index: str) -> str:
     """Return the ``Signed-By`` value of an entry of apt's sources; empty if it has none.
 
     Args:
         file: path of a ``.sources`` file, or of a file with one entry a line.
-        key_id: 1-based index of the entry: a paragraph of a ``.sources`` file, else a line.
+        index: 1-based index of the entry: a paragraph of a ``.sources`` file, else a line.
     """
     text = Path(file).read_text("utf-8", errors="replace")
     if not file.endswith(".sources"):
-        match = re.search(r"\[[^]]*signed-by=([^\s\]]+)", text.splitlines()[int(key_id) - 1])
+        match = re.search(r"\[[^]]*signed-by=([^\s\]]+)", text.splitlines()[int(index) - 1])
         return match[1].replace(",", " ") if match else ""
     text = re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE)
-    paragraph = re.split(r"\n(?:[ \t]*\n)+", text.strip())[int(key_id) - 1]
+    paragraph = re.split(r"\n(?:[ \t]*\n)+", text.strip())[int(index) - 1]
     match = re.search(r"^Signed-By:(.*(?:\n[ \t].*)*)", paragraph, re.MULTILINE | re.IGNORECASE)
     return match[1].strip(" \t") if match else ""
 

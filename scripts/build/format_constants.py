@@ -20,10 +20,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import format_java
+import format_typescript
 from format_data import GLSL, HEADER, ROOT, WIDTH, Data, commented, listed, number_literal, quoted, read
-from format_java import java, java_tasks
 from format_schema import schema
-from format_typescript import typescript, typescript_tasks
 
 
 def _tuple(words: Sequence[str]) -> str:
@@ -102,7 +102,7 @@ def python(data: Data) -> str:
     lines += [listed(f"GLSL_{key.upper()} = (", quoted(glsl[key]), ")") for key in GLSL]
     lines.append("GLSL_LIMITS: Mapping[str, int] = {")
     lines += [f'    "{name}": {value},  # {about}' for name, (value, about) in glsl["limits"].items()]
-    lines += ["}", '"""The most of what a shader may have."""']
+    lines += ["}", '"""Limits of a shader."""']
     objects = data["objects"]
     types = {name: _resolved(data, field_type) for name, field_type in data["types"].items()}
     keys = {name: _resolved(data, spec["keys"]) for name, spec in objects.items()}
@@ -110,7 +110,7 @@ def python(data: Data) -> str:
     lines += [
         "",
         f"TYPES: Mapping[str, Any] = {_literal(types, WIDTH)}",
-        '"""Types that have a description."""',
+        '"""Composite types by name."""',
         "",
         f"OBJECTS: Mapping[str, Mapping[str, Any]] = {_literal(keys, WIDTH)}",
         '"""The keys of every object, in the order in which they are written, and their types."""',
@@ -124,7 +124,13 @@ def python(data: Data) -> str:
         f'    ("{name}", "{key}"): ("{condition_key}", {_tuple(words)}),'
         for name, key, condition_key, words in _conditions(data)
     ]
-    lines += ["}", '"""Keys that an object has only and always where another of its keys has one of some words."""', ""]
+    lines += [
+        "}",
+        '"""Conditional keys: (object, key) -> (other key, values).',
+        "",
+        'The key is required for these values of the other key, and forbidden for the rest."""',
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -160,10 +166,10 @@ def _json(value: Any, indent: str = "", reserved: int = 0) -> str:
 FILES: Mapping[str, Callable[[Data], str]] = {
     "glsl_infer/bundle/format_constants.py": python,
     "glsl_infer/bundle/bundle.schema.json": schema_text,
-    "android/runner/src/main/java/glslinfer/runner/FormatConstants.java": java,
-    "web/src/formatConstants.ts": typescript,
-    "android/runner/src/main/java/glslinfer/tasks/TaskFormat.java": java_tasks,
-    "web/src/tasks/format.ts": typescript_tasks,
+    "android/runner/src/main/java/glslinfer/runner/FormatConstants.java": format_java.format_constants,
+    "web/src/formatConstants.ts": format_typescript.format_constants,
+    "android/runner/src/main/java/glslinfer/tasks/TaskFormat.java": format_java.task_types,
+    "web/src/tasks/format.ts": format_typescript.task_types,
 }
 
 

@@ -24,16 +24,18 @@ from format_data import (
 )
 
 
-def java(data: Data) -> str:
-    """Return FormatConstants.java of the Java runner. Its readers name the keys of objects; limits are a list."""
-
-    def strings(name: str, words: Sequence[str]) -> str:
-        return listed(f"static final String[] {name} = {{", quoted(words), "};", "    ")
-
+def format_constants(data: Data) -> str:
+    """Return the text of FormatConstants.java of the Java runner. Objects of graph.json are left out."""
     lines = ["package glslinfer.runner;", ""]
     lines += [f"import java.util.{name};" for name in ("Arrays", "HashMap", "List", "Map")]
     lines += ["", f"/** {HEADER} */", "final class FormatConstants {"]
-    lines += [
+    lines += [*_constants(data), "", *_glsl_constants(data["glsl"]), "", *_none_rules(), "", *_type_tables(data)]
+    return "\n".join([*lines, "", "    private FormatConstants() {}", "}", ""])
+
+
+def _constants(data: Data) -> list[str]:
+    """Return the lines of the header, limits, ranges, words and patterns."""
+    lines = [
         f"    static final String FORMAT = {json.dumps(data['format'])};",
         f"    static final int VERSION = {data['version']};",
         f"    static final String PROFILE = {json.dumps(data['profile'])};",
@@ -49,20 +51,32 @@ def java(data: Data) -> str:
     for name, (low, high, about, *_) in data["integers"].items():
         lines += commented(f"    static final int[] {name.upper()}_RANGE = {{{low}, {high}}};", about, "//")
     lines.append("")
-    lines += [strings(name.upper(), words) for name, words in data["words"].items()]
+    lines += [_string_array(name.upper(), values) for name, values in data["words"].items()]
     lines.append("")
     for name, pattern in data["patterns"].items():
         line = f"    static final String {name.upper()}_PATTERN = {json.dumps(pattern)};"
         lines.append(line if len(line) <= WIDTH else line.replace(" = ", " =\n            ", 1))
-    glsl = data["glsl"]
-    zero, rules = none_rules()
-    lines += ["", *(strings(f"GLSL_{key.upper()}", glsl[key]) for key in GLSL)]
+    return lines
+
+
+def _string_array(name: str, values: Sequence[str]) -> str:
+    return listed(f"static final String[] {name} = {{", quoted(values), "};", "    ")
+
+
+def _glsl_constants(glsl: Data) -> list[str]:
+    """Return the lines of the words and limits of shaders."""
+    lines = [_string_array(f"GLSL_{key.upper()}", glsl[key]) for key in GLSL]
     for name, (value, about) in glsl["limits"].items():
         java_type = "int" if value < 1 << 31 else "double"
         literal = f"{value}{'' if java_type == 'int' else '.0'}"
         lines += commented(f"    static final {java_type} GLSL_MOST_{name.upper()} = {literal};", about, "//")
-    lines += [
-        "",
+    return lines
+
+
+def _none_rules() -> list[str]:
+    """Return the lines of the rules of "none of these"."""
+    zero, rules = none_rules()
+    lines = [
         f"    /** Rule of 'none of these' by the SHA-256 of manifest.json, from {NONE}. */",
         "    static final Map<String, NoneRule> NONE_RULES = new HashMap<String, NoneRule>();",
         "",
@@ -80,13 +94,11 @@ def java(data: Data) -> str:
             f"                        {', '.join(rule_numbers(rule))},",
             f"{directions}));",
         ]
-    lines.append("    }")
-    lines += ["", *_java_tables(data), "", "    private FormatConstants() {}", "}", ""]
-    return "\n".join(lines)
+    return [*lines, "    }"]
 
 
-def _java_tables(data: Data) -> list[str]:
-    """Return the descriptions of all objects and types that a runner reads."""
+def _type_tables(data: Data) -> list[str]:
+    """Return the lines of the objects and types of manifest.json."""
     runner = reachable_types(data, "object manifest", {})
     sections = ", ".join(quoted(data["objects"]["manifest"]["sections"]))
     lines = [
@@ -103,51 +115,57 @@ def _java_tables(data: Data) -> list[str]:
     ]
     for name, spec in runner.items():
         if "keys" not in spec:
-            lines.append(f"        TYPES.put({json.dumps(name)}, {_java(data, spec)});")
+            lines.append(f"        TYPES.put({json.dumps(name)}, {_type_literal(data, spec)});")
             continue
         lines.append(f"        OBJECTS.put({json.dumps(name)}, new Object[] {{")
         for key, field_type in spec["keys"].items():
-            expression = _java(data, field_type)
-            for condition_key, words in spec.get("only", {}).get(key, {}).items():
+            expression = _type_literal(data, field_type)
+            for condition_key, values in spec.get("only", {}).get(key, {}).items():
                 joint = ",\n                " if len(expression) > 60 else ", "  # limit of 120 characters
-                expression = _java_array(['"only"', expression, *quoted([condition_key, *words])], joint)
+                expression = _object_array(['"only"', expression, *quoted([condition_key, *values])], joint)
             lines.append(f"            {json.dumps(key)}, {expression},")
         lines.append("        });")
     return [*lines, "    }"]
 
 
-def _java(data: Data, field_type: Any) -> str:
+def _type_literal(data: Data, field_type: Any) -> str:
     """Return a type in the notation of the Java interpreter."""
     if isinstance(field_type, dict):
-        if "choice" in field_type:
-            choices = [
-                f"new String[] {{{', '.join(quoted([name, *keys]))}}}" for name, keys in field_type["choice"].items()
-            ]
-            return _java_array(['"choice"', *choices], ",\n            ")
-        if "tuple" in field_type:
-            return _java_array(['"tuple"', *(_java(data, item) for item in field_type["tuple"])])
-        if "map" in field_type:
-            return _java_array(['"map"', _java(data, field_type["map"])])
-        if "default" in field_type:
-            return _java_array(
-                ['"default"', _java(data, field_type["type"]), json.dumps(json.dumps(field_type["default"]))]
-            )
-        if "words" in field_type:
-            return f"new String[] {{{', '.join(quoted(field_type['words']))}}}"
-        if "integer" in field_type or "number" in field_type:
-            name = "int" if "integer" in field_type else "double"
-            return f"new {name}[] {{{', '.join(map(str, field_type.get('integer') or field_type['number']))}}}"
-        if field_type.get("or_one"):
-            return _java_array(['"one or list"', _java(data, field_type["list"]), str(field_type.get("least", 0))])
-        limits = [
-            str(field_type.get("least", 0)),
-            *(str(field_type[key]) for key in ("most", "cap") if key in field_type),
-        ]
-        return _java_array(['"capped"' if "cap" in field_type else '"list"', _java(data, field_type["list"]), *limits])
-    type_name, _, name = str(field_type).partition(" ")
+        return _described_type(data, field_type)
+    return _named_type(data, str(field_type))
+
+
+def _described_type(data: Data, spec: Data) -> str:
+    """Return the literal of a type with a description: a choice, tuple, map, default, list of words, range or list."""
+    if "choice" in spec:
+        choices = [f"new String[] {{{', '.join(quoted([name, *keys]))}}}" for name, keys in spec["choice"].items()]
+        return _object_array(['"choice"', *choices], ",\n            ")
+    if "tuple" in spec:
+        return _object_array(['"tuple"', *(_type_literal(data, item) for item in spec["tuple"])])
+    if "map" in spec:
+        return _object_array(['"map"', _type_literal(data, spec["map"])])
+    if "default" in spec:
+        return _object_array(['"default"', _type_literal(data, spec["type"]), json.dumps(json.dumps(spec["default"]))])
+    if "words" in spec:
+        return f"new String[] {{{', '.join(quoted(spec['words']))}}}"
+    if "integer" in spec or "number" in spec:
+        name = "int" if "integer" in spec else "double"
+        return f"new {name}[] {{{', '.join(map(str, spec.get('integer') or spec['number']))}}}"
+    if spec.get("or_one"):
+        return _object_array(['"one or list"', _type_literal(data, spec["list"]), str(spec.get("least", 0))])
+    limits = [
+        str(spec.get("least", 0)),
+        *(str(spec[key]) for key in ("most", "cap") if key in spec),
+    ]
+    return _object_array(['"capped"' if "cap" in spec else '"list"', _type_literal(data, spec["list"]), *limits])
+
+
+def _named_type(data: Data, text: str) -> str:
+    """Return the literal of a type in words: a constant, or the name of an object or type."""
+    type_name, _, name = text.partition(" ")
     if type_name == "integer":
         rule = data["integers"][name][3:]
-        return _java_array(['"range"', f"{name.upper()}_RANGE"]) if rule else f"{name.upper()}_RANGE"
+        return _object_array(['"range"', f"{name.upper()}_RANGE"]) if rule else f"{name.upper()}_RANGE"
     if type_name == "word":
         return name.upper()
     if type_name == "formula":
@@ -156,7 +174,7 @@ def _java(data: Data, field_type: Any) -> str:
     return json.dumps(named.get(type_name, "any" if type_name in CHECKED_BEFORE else type_name))
 
 
-def java_tasks(data: Data) -> str:
+def task_types(data: Data) -> str:
     """Return the table of task files for Java."""
     tasks = data["tasks"]
     lines = ["package glslinfer.tasks;", "", "import java.util.HashMap;", "import java.util.Map;", ""]
@@ -168,15 +186,17 @@ def java_tasks(data: Data) -> str:
         "    static {",
     ]
     lines += [
-        f"        TYPES.put({json.dumps(name)}, {_java(data, field_type)});"
+        f"        TYPES.put({json.dumps(name)}, {_type_literal(data, field_type)});"
         for name, field_type in tasks["types"].items()
     ]
     for name, keys in tasks["objects"].items():
         lines.append(f"        OBJECTS.put({json.dumps(name)}, new Object[] {{")
-        lines += [f"            {json.dumps(key)}, {_java(data, field_type)}," for key, field_type in keys.items()]
+        lines += [
+            f"            {json.dumps(key)}, {_type_literal(data, field_type)}," for key, field_type in keys.items()
+        ]
         lines.append("        });")
     return "\n".join([*lines, "    }", "", "    private TaskFormat() {}", "}", ""])
 
 
-def _java_array(items: Sequence[str], between: str = ", ") -> str:
+def _object_array(items: Sequence[str], between: str = ", ") -> str:
     return f"new Object[] {{{between.join(items)}}}"

@@ -62,9 +62,9 @@ class Phone:
             text=True,
             encoding="utf-8",
         )
-        self.tell("sizes", *(side for size in CAMERA_SIZES for side in size))
+        self.command("sizes", *(side for size in CAMERA_SIZES for side in size))
 
-    def tell(self, *words: object) -> Any:
+    def command(self, *words: object) -> Any:
         """Send a command to glslinfer.fake.Phone and return its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -86,31 +86,31 @@ class Phone:
 
     def start(self, *extras: object) -> Any:
         """Start the app with the camera permitted, and wait until its model is ready."""
-        self.tell("grant")
-        self.tell("start", *extras)
+        self.command("grant")
+        self.command("start", *extras)
         return self.ready()
 
     def ready(self) -> Any:
         """Handle all pending events until the model is read and compiled."""
         for _ in range(2000):
-            state = self.tell("idle")
+            state = self.command("idle")
             if not any(text.startswith("Reading the model") for text in state["texts"]):
                 return state
         raise AssertionError("the model never gets ready")
 
     def photograph(self, path: Path) -> Any:
         """Choose a photograph, and wait until it is classified."""
-        self.tell("press", "Photo")
-        self.tell("file", path)
-        self.tell("wait", "Camera")
-        return self.tell("idle")
+        self.command("press", "Photo")
+        self.command("file", path)
+        self.command("wait", "Camera")
+        return self.command("idle")
 
     def rotate(self, rotation: int) -> Any:
         """Rotate the screen; ``rotation`` is the value of Display.getRotation."""
         self.rotation = rotation
         upright = self.screen if rotation % 2 == 0 else self.screen[::-1]
-        self.tell("rotate", rotation, *upright)
-        return self.tell("idle")
+        self.command("rotate", rotation, *upright)
+        return self.command("idle")
 
     def look(self, scene: Pixels, *, front: bool = False) -> Any:
         """Send an image of ``scene`` from the camera; return the screen's state after the app processed it."""
@@ -119,20 +119,20 @@ class Phone:
         path = self.folder / "camera.rgba"
         alpha = np.full((*buffer.shape[:2], 1), 255, np.uint8)
         path.write_bytes(np.concatenate([buffer, alpha], 2).tobytes())
-        if not self.tell("picture", path, *CAMERA, *matrix):
+        if not self.command("picture", path, *CAMERA, *matrix):
             return None
-        return self.tell("idle")
+        return self.command("idle")
 
     def input(self, height: int, width: int) -> Pixels:
         """Return the network's last input image, uint8 (height, width, 4)."""
         path = self.folder / "input.rgba"
-        self.tell("input", path)
+        self.command("input", path)
         return np.frombuffer(path.read_bytes(), np.uint8).reshape(height, width, 4)
 
     def shot(self) -> Pixels:
         """Return the screen, uint8 (height, width, 3)."""
         path = self.folder / "screen.rgba"
-        self.tell("screen", path)
+        self.command("screen", path)
         width, height = self.screen if self.rotation % 2 == 0 else self.screen[::-1]
         return np.frombuffer(path.read_bytes(), np.uint8).reshape(height, width, 4)[..., :3]
 

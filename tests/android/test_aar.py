@@ -102,8 +102,8 @@ def test_an_app_with_only_the_aar_classifies(tools: Tools, aar: Path, tmp_path: 
     command = command_of_app(tools, build / "signed.apk", tmp_path, "example.consumer.MainActivity")
     phone = Phone(command, build / "signed.apk", tmp_path)
     try:
-        phone.tell("start")
-        (text,) = phone.tell("idle")["texts"]
+        phone.command("start")
+        (text,) = phone.command("idle")["texts"]
     finally:
         phone.close()
     y, x = np.mgrid[0:40, 0:60]

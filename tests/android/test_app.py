@@ -73,8 +73,8 @@ def test_labels_of_a_moving_picture(phone: Phone, classifier: glsl_infer.Classif
         results.append(labels(state)[0][0])
     assert results == ["Pineapple", "Banana", "Leek", "Carrots"]
     assert not any("results/s" in text for text in state["texts"])
-    phone.tell("press", "Times")
-    state = phone.tell("idle")
+    phone.command("press", "Times")
+    state = phone.command("idle")
     assert any("results/s" in text for text in state["texts"])
     assert any(text.startswith("camera ") and text.endswith(" ms") for text in state["texts"])
 
@@ -83,9 +83,9 @@ def test_a_long_label_stays_on_the_screen(phone: Phone, tmp_path: Path) -> None:
     long = ("Garant-Ecological-Standard-Milk", "God-Morgon-Orange-Red-Grapefruit-Juice", "W" * 60)
     bundles.write(tiny_bundle(labels=long), tmp_path / "long.glslnn")
     phone.start()
-    phone.tell("press", "Model")
-    phone.tell("choose", "Open a file ...")
-    phone.tell("file", tmp_path / "long.glslnn")
+    phone.command("press", "Model")
+    phone.command("choose", "Open a file ...")
+    phone.command("file", tmp_path / "long.glslnn")
     phone.ready()
     result = labels(phone.look(scene("plastic103.jpg")))  # the fake Canvas refuses clipped text
     labels_shown = {label for label, _ in result}
@@ -99,12 +99,12 @@ def test_frames_do_not_allocate(phone: Phone) -> None:
     phone.start()
     for name in ("pineapple007.jpg", "banana006.jpg"):  # the first frames may create objects on first use
         phone.look(scene(name))
-    phone.tell("allocated")
-    before = phone.tell("frames")
+    phone.command("allocated")
+    before = phone.command("frames")
     for name in ("leek001.jpg", "pineapple007.jpg", "carrots014.jpg"):
         phone.look(scene(name))
-    assert phone.tell("frames") - before >= 6
-    assert phone.tell("allocated") == 0
+    assert phone.command("frames") - before >= 6
+    assert phone.command("allocated") == 0
 
 
 @pytest.mark.sampled(3)
@@ -121,11 +121,11 @@ def test_a_turned_phone(phone: Phone, classifier: glsl_infer.Classifier, rotatio
     assert all(size_of(state, label) >= 14 * point for label, _ in later)
     screen = phone.shot()
     assert screen.shape[:2] == (PORTRAIT if rotation % 2 else LANDSCAPE)
-    assert likeness(screen, picture) < 25
-    assert likeness(screen, picture[::-1, ::-1]) > 35
+    assert mean_difference(screen, picture) < 25
+    assert mean_difference(screen, picture[::-1, ::-1]) > 35
 
 
-def likeness(screen: Pixels, picture: Pixels) -> float:
+def mean_difference(screen: Pixels, picture: Pixels) -> float:
     """Return the mean difference between the middle of the screen and the matching part of a picture."""
     high, wide = screen.shape[:2]
     scale = max(wide / picture.shape[1], high / picture.shape[0])
@@ -138,33 +138,33 @@ def likeness(screen: Pixels, picture: Pixels) -> float:
 
 def test_the_front_camera_is_a_mirror_but_not_to_the_network(phone: Phone, classifier: glsl_infer.Classifier) -> None:
     phone.start()
-    phone.tell("press", "Turn")
-    assert phone.tell("idle")["camera"] == "1"
+    phone.command("press", "Turn")
+    assert phone.command("idle")["camera"] == "1"
     picture = scene("banana006.jpg")
     state = phone.look(picture, front=True)
     assert_labels(phone, state, classifier, picture)
     screen = phone.shot()
-    assert likeness(screen, picture[:, ::-1]) < 25
-    assert likeness(screen, picture) > likeness(screen, picture[:, ::-1]) + 5
+    assert mean_difference(screen, picture[:, ::-1]) < 25
+    assert mean_difference(screen, picture) > mean_difference(screen, picture[:, ::-1]) + 5
 
 
 def test_pause_keeps_the_picture_and_the_labels(phone: Phone) -> None:
     phone.start()
     before = labels(phone.look(scene("pineapple007.jpg")))
-    phone.tell("press", "Pause")
-    assert "Go on" in phone.tell("idle")["texts"]
+    phone.command("press", "Pause")
+    assert "Go on" in phone.command("idle")["texts"]
     assert labels(phone.look(scene("banana006.jpg"))) == before
-    phone.tell("press", "Go on")
+    phone.command("press", "Go on")
     assert labels(phone.look(scene("banana006.jpg"))) != before
 
 
 @pytest.mark.exhaustive
 def test_the_light_button_switches_the_torch(phone: Phone) -> None:
     assert not phone.start()["torch"]
-    phone.tell("press", "Light")
-    assert phone.tell("state")["torch"]
-    phone.tell("press", "Light")
-    assert not phone.tell("state")["torch"]
+    phone.command("press", "Light")
+    assert phone.command("state")["torch"]
+    phone.command("press", "Light")
+    assert not phone.command("state")["torch"]
 
 
 def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer.Classifier, tmp_path: Path) -> None:
@@ -180,7 +180,9 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
         assert (state["open"], state["gl_error"]) == (0, 0)
         expected = classifier.classify(tmp_path / name, top=3)
         assert [label for label, _ in labels(state)] == [prediction.label for prediction in expected]
-        assert [chance for _, chance in labels(state)] == pytest.approx([100 * o.probability for o in expected], abs=1)
+        assert [chance for _, chance in labels(state)] == pytest.approx(
+            [100 * label.probability for label in expected], abs=1
+        )
         screen, size = phone.shot(), (PORTRAIT[0], round(PORTRAIT[0] * upright.height / upright.width))
         top = (PORTRAIT[1] - size[1]) // 2
         middle = slice(size[0] // 4, size[0] * 3 // 4)
@@ -188,32 +190,32 @@ def test_a_photograph_instead_of_the_camera(phone: Phone, classifier: glsl_infer
         expected_rows = np.asarray(upright.resize(size))[size[1] // 4 : size[1] // 2, middle].astype(int)
         assert np.abs(middle_rows - expected_rows).mean() < 20
         if name == "banana006.jpg":
-            phone.tell("press", "Camera")
-            assert phone.tell("idle")["open"] == 1
+            phone.command("press", "Camera")
+            assert phone.command("idle")["open"] == 1
             assert labels(phone.look(scene("pineapple007.jpg")))[0][0] == "Pineapple"
-    phone.tell("press", "Model")  # another model classifies the same photograph
-    phone.tell("choose", MODEL.stem)
+    phone.command("press", "Model")  # another model classifies the same photograph
+    phone.command("choose", MODEL.stem)
     assert labels(phone.ready())[0][0] == expected[0].label
-    phone.tell("pause")
-    phone.tell("lose")
-    phone.tell("resume")
-    state = phone.tell("idle")
+    phone.command("pause")
+    phone.command("lose")
+    phone.command("resume")
+    state = phone.command("idle")
     assert (state["open"], labels(state)[0][0]) == (0, expected[0].label)
 
 
 def test_a_text_file_as_photograph_is_refused_and_labels_stay(phone: Phone) -> None:
     phone.start()
     before = labels(phone.look(scene("pineapple007.jpg")))
-    phone.tell("press", "Photo")
-    phone.tell("file", ROOT / "README.md")
-    state = phone.tell("wait", "README.md cannot be read")
+    phone.command("press", "Photo")
+    phone.command("file", ROOT / "README.md")
+    state = phone.command("wait", "README.md cannot be read")
     assert "README.md cannot be read as an image on this device" in " ".join(state["texts"])
     assert (labels(state), state["open"]) == (before, 1)
-    phone.tell("touch")
-    assert "README.md" not in " ".join(phone.tell("idle")["texts"])
+    phone.command("touch")
+    assert "README.md" not in " ".join(phone.command("idle")["texts"])
 
 
-def ground(screen: Pixels) -> float:
+def toolbar_brightness(screen: Pixels) -> float:
     """Return the median brightness of the bar of buttons."""
     high, wide = screen.shape[:2]
     bar = screen[int(0.9 * high) :, :] if high > wide else screen[:, int(0.9 * wide) :]
@@ -224,11 +226,16 @@ def ground(screen: Pixels) -> float:
 def test_day_and_night(phone: Phone) -> None:
     phone.start()
     phone.look(scene("pineapple007.jpg"))
-    assert ground(phone.shot()) > 200
-    phone.tell("night", "yes")
-    assert ground(phone.shot()) < 80
-    phone.tell("night", "no")
-    assert ground(phone.shot()) > 200
+    assert toolbar_brightness(phone.shot()) > 200
+    phone.command("night", "yes")
+    assert toolbar_brightness(phone.shot()) < 80
+    phone.command("night", "no")
+    assert toolbar_brightness(phone.shot()) > 200
+
+
+def overlaps(first: list[int], second: list[int]) -> bool:
+    """Return True if two boxes (left, top, right, bottom) share a pixel."""
+    return all(max(first[axis], second[axis]) < min(first[axis + 2], second[axis + 2]) for axis in (0, 1))
 
 
 @pytest.mark.sampled(3)
@@ -243,14 +250,14 @@ def test_texts_and_buttons_fit_every_screen(
     """
     phone = Phone(app, apk, tmp_path, screen=screen, points=points)
     try:
-        phone.tell("text", text)
+        phone.command("text", text)
         phone.start()
-        phone.tell("press", "Times")
+        phone.command("press", "Times")
         for rotation in (0, 1):
             phone.rotate(rotation)
             picture = scene("pineapple007.jpg", *((640, 480) if rotation else (480, 640)))
             assert labels(phone.look(picture))[0][0] == "Pineapple"
-            boxes = phone.tell("boxes")
+            boxes = phone.command("boxes")
             assert len(boxes) == 6
             high, wide = phone.shot().shape[:2]
             for name, (left, top, right, bottom) in boxes.items():
@@ -258,8 +265,7 @@ def test_texts_and_buttons_fit_every_screen(
                 assert left >= 0 and right <= wide and top >= 0 and bottom <= high, name
                 assert min(right - left, bottom - top) >= smallest_side, name  # the size of a finger
             for box in boxes.values():
-                assert sum(max(box[0], o[0]) < min(box[2], o[2]) and max(box[1], o[1]) < min(box[3], o[3])
-                           for o in boxes.values()) == 1  # itself  # fmt: skip
+                assert sum(overlaps(box, other) for other in boxes.values()) == 1  # itself
     finally:
         phone.close()
 
@@ -268,12 +274,12 @@ def test_texts_and_buttons_fit_every_screen(
 def test_leaving_and_coming_back(phone: Phone) -> None:
     assert phone.start()["open"] == 1
     before = labels(phone.look(scene("pineapple007.jpg")))
-    phone.tell("pause")
-    state = phone.tell("idle")
+    phone.command("pause")
+    state = phone.command("idle")
     assert (state["camera"], state["open"]) == (None, 0)
     assert phone.look(scene("banana006.jpg")) is None
-    phone.tell("resume")
-    assert phone.tell("idle")["open"] == 1
+    phone.command("resume")
+    assert phone.command("idle")["open"] == 1
     assert labels(phone.look(scene("banana006.jpg"))) != before
     assert labels(phone.look(scene("pineapple007.jpg"))) == before
 
@@ -281,10 +287,10 @@ def test_leaving_and_coming_back(phone: Phone) -> None:
 def test_a_lost_context(phone: Phone) -> None:
     phone.start()
     before = labels(phone.look(scene("pineapple007.jpg")))
-    phone.tell("pause")
-    phone.tell("lose")
-    phone.tell("resume")
-    state = phone.tell("idle")
+    phone.command("pause")
+    phone.command("lose")
+    phone.command("resume")
+    state = phone.command("idle")
     assert (state["open"], state["gl_error"]) == (1, 0)
     phone.look(scene("banana006.jpg"))
     assert labels(phone.look(scene("pineapple007.jpg"))) == before
@@ -293,27 +299,27 @@ def test_a_lost_context(phone: Phone) -> None:
 @pytest.mark.exhaustive
 def test_a_recreated_activity_keeps_its_camera(phone: Phone) -> None:
     phone.start()
-    phone.tell("press", "Turn")
-    phone.tell("idle")
-    phone.tell("recreate")
+    phone.command("press", "Turn")
+    phone.command("idle")
+    phone.command("recreate")
     state = phone.ready()
     assert (state["camera"], state["open"], state["questions"]) == ("1", 1, 0)
     assert labels(phone.look(scene("pineapple007.jpg"), front=True))
 
 
 def test_the_camera_is_refused_then_given(phone: Phone) -> None:
-    phone.tell("start")
-    phone.tell("idle")
-    phone.tell("answer", "no")
+    phone.command("start")
+    phone.command("idle")
+    phone.command("answer", "no")
     state = phone.ready()
     assert (state["questions"], state["open"]) == (1, 0)
     assert "Without the camera" in " ".join(state["texts"])
-    phone.tell("pause")
-    phone.tell("resume")
-    assert phone.tell("idle")["questions"] == 1  # the user is not asked twice without a reason
-    phone.tell("touch")
-    phone.tell("pause")
-    phone.tell("answer", "yes")
+    phone.command("pause")
+    phone.command("resume")
+    assert phone.command("idle")["questions"] == 1  # the user is not asked twice without a reason
+    phone.command("touch")
+    phone.command("pause")
+    phone.command("answer", "yes")
     state = phone.ready()
     assert (state["questions"], state["open"]) == (2, 1)
     assert "Without" not in " ".join(state["texts"])
@@ -323,11 +329,11 @@ def test_the_camera_is_refused_then_given(phone: Phone) -> None:
 def test_the_camera_is_opened_again_after_another_app(phone: Phone) -> None:
     phone.start()
     phone.look(scene("pineapple007.jpg"))
-    state = phone.tell("disconnect")
+    state = phone.command("disconnect")
     assert "another app has taken the camera" in " ".join(state["texts"])
-    phone.tell("pause")
-    phone.tell("resume")
-    assert "another app" not in " ".join(phone.tell("idle")["texts"])
+    phone.command("pause")
+    phone.command("resume")
+    assert "another app" not in " ".join(phone.command("idle")["texts"])
     assert labels(phone.look(scene("pineapple007.jpg")))
 
 
@@ -345,9 +351,9 @@ def test_a_broken_model_is_explained(phone: Phone, tmp_path: Path) -> None:
         (ROOT / "models" / "superres-x2-96.glslnn", "has no classes"),
         (several, "'image' (picture), 'numbers' (numbers), but the app has one image for it, the camera's"),
     ]:
-        phone.tell("press", "Model")
-        phone.tell("choose", "Open a file ...")
-        phone.tell("file", path)
+        phone.command("press", "Model")
+        phone.command("choose", "Open a file ...")
+        phone.command("file", path)
         message = " ".join(phone.ready()["texts"])
         assert path.name in message
         assert words in message
@@ -371,9 +377,9 @@ def test_a_grey_picture_of_another_shape(phone: Phone, tmp_path: Path, fit: str)
     model = tmp_path / "grey.glslnn"
     bundles.write(to_bundle(program, ("a", "b", "c")), model)
     phone.start()
-    phone.tell("press", "Model")
-    phone.tell("choose", "Open a file ...")
-    phone.tell("file", model)
+    phone.command("press", "Model")
+    phone.command("choose", "Open a file ...")
+    phone.command("file", model)
     phone.ready()
     picture = scene("pineapple007.jpg")
     state = phone.look(picture)
@@ -393,14 +399,14 @@ def test_a_grey_picture_of_another_shape(phone: Phone, tmp_path: Path, fit: str)
 def test_a_model_from_a_file(phone: Phone, tmp_path: Path, other_model: Path) -> None:
     phone.start()
     phone.look(scene("pineapple007.jpg"))
-    phone.tell("press", "Model")
-    phone.tell("choose", "Open a file ...")
-    phone.tell("file", other_model)
+    phone.command("press", "Model")
+    phone.command("choose", "Open a file ...")
+    phone.command("file", other_model)
     phone.ready()
     state = phone.look(scene("pineapple007.jpg"))
     assert {label for label, _ in labels(state)} == {"first", "second class", "dritte Klasse: größte"}
-    phone.tell("press", "Model")
-    phone.tell("choose", MODEL.stem)
+    phone.command("press", "Model")
+    phone.command("choose", MODEL.stem)
     phone.ready()
     assert labels(phone.look(scene("pineapple007.jpg")))[0][0] not in {"first", "second class"}
 
@@ -413,11 +419,11 @@ def test_a_budget_divides_the_network(
     phone.start("budget", budget)
     picture = scene("pineapple007.jpg")
     first = labels(phone.look(picture))
-    before = phone.tell("frames")
-    phone.tell("press", "Times")
+    before = phone.command("frames")
+    phone.command("press", "Times")
     state = phone.look(picture)
     assert labels(state) == first
     (line,) = [text for text in state["texts"] if text.startswith("network ")]
     steps = int(line.split(" ms in ")[1].split(" step")[0])
     assert steps == (1 if undivided else classifier.session.statistics().jobs)
-    assert phone.tell("frames") - before == steps + 1  # and one for the result
+    assert phone.command("frames") - before == steps + 1  # and one for the result

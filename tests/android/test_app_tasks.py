@@ -37,8 +37,8 @@ def phone(app: list[str], apk: Path, tmp_path: Path) -> Iterator[Phone]:
 
 
 def choose(phone: Phone, title: str) -> Any:
-    phone.tell("press", "Model")
-    phone.tell("choose", title)
+    phone.command("press", "Model")
+    phone.command("choose", title)
     return phone.ready()
 
 
@@ -75,8 +75,8 @@ def test_a_film_of_a_moving_square_is_followed(phone: Phone) -> None:
         assert state["gl_error"] == 0
     Image.fromarray(phone.shot()).save(_shots() / "sides.png")
     assert "Sides: none" in phone.look(scene())["texts"]
-    phone.tell("press", "Times")
-    assert any(text.startswith("network ") for text in phone.tell("idle")["texts"])
+    phone.command("press", "Times")
+    assert any(text.startswith("network ") for text in phone.command("idle")["texts"])
     choose(phone, MODEL.stem)  # back to labels
     assert any(text.endswith(" %") for text in phone.look(scene())["texts"])
 
@@ -100,8 +100,8 @@ def test_two_boxes_and_a_turned_phone(phone: Phone) -> None:
 
 def test_a_front_camera_shows_a_mirror_image(phone: Phone) -> None:
     phone.start("model", "sides")
-    phone.tell("press", "Turn")
-    phone.tell("idle")
+    phone.command("press", "Turn")
+    phone.command("idle")
     x, y = 64 - 1.5 * CELL, 85.5 - 1.5 * CELL
     state = phone.look(scene((x, y, CELL)), front=True)
     assert "Sides: 1 found" in state["texts"]
@@ -130,11 +130,11 @@ def test_a_mask_on_the_gpu_and_on_a_photograph(phone: Phone, tmp_path: Path) -> 
     screen = phone.shot().astype(int)
     middle = screen[screen.shape[0] // 2, screen.shape[1] // 2]
     assert middle.tolist() == pytest.approx([127, 100, 127], abs=3)  # half of the red, and half blue
-    phone.tell("press", "Camera")
-    phone.tell("pause")
-    phone.tell("lose")
-    phone.tell("resume")
-    phone.tell("idle")
+    phone.command("press", "Camera")
+    phone.command("pause")
+    phone.command("lose")
+    phone.command("resume")
+    phone.command("idle")
     assert words in phone.look(picture_)["texts"]
 
 

@@ -52,25 +52,25 @@ def started(reporting: Any, folder: Path, *extras: object, screen: tuple[int, in
     phone = Phone(
         [java, f"-Dfiles={folder}", f"-Dversion={glsl_infer.__version__}", *arguments], apk, folder, screen=screen
     )
-    phone.tell("start", *extras)
+    phone.command("start", *extras)
     return phone
 
 
 def sent(phone: Phone, path: Path) -> dict[str, Any]:
     """Press Send, and return the shared report."""
-    phone.tell("press", "Send")
-    phone.tell("sent", path)
+    phone.command("press", "Send")
+    phone.command("sent", path)
     return saved.read(path)
 
 
 def test_report_equals_that_of_the_command(reporting: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     phone = started(reporting, tmp_path)
-    texts = phone.tell("wait", "Report: done")["texts"]
+    texts = phone.command("wait", "Report: done")["texts"]
     path = tmp_path / "sent.json"
     report = sent(phone, path)
-    phone.tell("press", "Save")
-    phone.tell("file", tmp_path / "kept.json")
-    state = phone.tell("idle")
+    phone.command("press", "Save")
+    phone.command("file", tmp_path / "kept.json")
+    state = phone.command("idle")
     shot = phone.shot()
     phone.close()
     assert saved.read(tmp_path / "kept.json") == report
@@ -114,7 +114,7 @@ def test_report_equals_that_of_the_command(reporting: Any, tmp_path: Path, monke
 def test_a_driver_that_ends_the_app_costs_one_model(reporting: Any, tmp_path: Path) -> None:
     (tmp_path / "report-model").write_text("sound")  # left by an app after a driver crash
     phone = started(reporting, tmp_path, screen=(800, 450))
-    texts = phone.tell("wait", "Report: done")["texts"]
+    texts = phone.command("wait", "Report: done")["texts"]
     models = {model["model"]: model for model in sent(phone, tmp_path / "sent.json")["models"]}
     phone.close()
     assert "the driver crashed" in models["sound"]["benchmark"]["failed"]
@@ -125,16 +125,16 @@ def test_a_driver_that_ends_the_app_costs_one_model(reporting: Any, tmp_path: Pa
 
 def test_an_interrupted_report_starts_again(reporting: Any, tmp_path: Path) -> None:
     phone = started(reporting, tmp_path)
-    phone.tell("wait", "every layer, then 40 frames")
+    phone.command("wait", "every layer, then 40 frames")
     assert (tmp_path / "report-model").exists()
-    phone.tell("pause")
+    phone.command("pause")
     assert not (tmp_path / "report-model").exists()
-    phone.tell("lose")
-    phone.tell("resume")
-    phone.tell("wait", "Report: done")
+    phone.command("lose")
+    phone.command("resume")
+    phone.command("wait", "Report: done")
     report = sent(phone, tmp_path / "sent.json")
-    phone.tell("recreate")  # the system ended the app in the background, and the user returns
-    state = phone.tell("idle")
+    phone.command("recreate")  # the system ended the app in the background, and the user returns
+    state = phone.command("idle")
     assert "Report: done" in state["texts"]
     assert sent(phone, tmp_path / "again.json") == report
     phone.close()
@@ -143,16 +143,16 @@ def test_an_interrupted_report_starts_again(reporting: Any, tmp_path: Path) -> N
 
 def test_frames_for_minutes_on_request(reporting: Any, tmp_path: Path) -> None:
     phone = started(reporting, tmp_path, "minutes", 0.05)
-    phone.tell("wait", "Report: done")
-    phone.tell("press", "0 minutes")
-    texts = phone.tell("wait", "of the long run")["texts"]
+    phone.command("wait", "Report: done")
+    phone.command("press", "0 minutes")
+    texts = phone.command("wait", "At the end, frames")["texts"]
     run = sent(phone, tmp_path / "sent.json")["sustained"]
     phone.close()
     models = saved.read(tmp_path / "sent.json")["models"]
     assert run["model"] == next(model["model"] for model in models if saved.frame_ms(model))
     assert run["runs"] == sum(window["runs"] for window in run["windows"]) and len(run["windows"]) in (2, 3)
     assert run["slowdown"] > 0
-    assert any(text.startswith("The end of the long run took") for text in texts)
+    assert any(text.startswith("At the end, frames took") for text in texts)
     assert "Sustained" in page(saved.read(tmp_path / "sent.json"))
 
 
@@ -160,9 +160,9 @@ def test_the_report_is_in_the_list_of_models(app: list[str], apk: Path, tmp_path
     java, *arguments = app
     phone = Phone([java, f"-Dfiles={tmp_path}", *arguments], apk, tmp_path)
     phone.start()
-    phone.tell("press", "Model")
-    phone.tell("choose", "Report on this device")
-    state = phone.tell("state")
+    phone.command("press", "Model")
+    phone.command("choose", "Report on this device")
+    state = phone.command("state")
     phone.close()
     assert any(text.startswith("Report") for text in state["texts"])
 
@@ -196,8 +196,8 @@ def test_every_test_has_a_card(benchmark: tuple[list[str], Path], tmp_path: Path
     command, apk = benchmark
     begun = [word.replace("MainActivity", "BenchmarkActivity") for word in command]
     phone = Phone(begun, apk, tmp_path, screen=screen)
-    phone.tell("start", "pictures", 4)
-    state = phone.tell("wait", "AI Benchmark: done")
+    phone.command("start", "pictures", 4)
+    state = phone.command("wait", "AI Benchmark: done")
     texts = state["texts"]
     shot = phone.shot()
     phone.close()
@@ -216,9 +216,9 @@ def test_the_benchmark_is_in_the_list_of_models(benchmark: tuple[list[str], Path
     command, apk = benchmark
     phone = Phone(command, apk, tmp_path)
     phone.start()
-    phone.tell("press", "Model")
-    phone.tell("choose", "AI Benchmark")
-    state = phone.tell("state")
+    phone.command("press", "Model")
+    phone.command("choose", "AI Benchmark")
+    state = phone.command("state")
     phone.close()
     assert any(text.startswith("AI Benchmark") for text in state["texts"])
 
@@ -226,7 +226,7 @@ def test_the_benchmark_is_in_the_list_of_models(benchmark: tuple[list[str], Path
 def test_an_app_without_the_benchmark_does_not_list_it(app: list[str], apk: Path, tmp_path: Path) -> None:
     phone = Phone(app, apk, tmp_path)
     phone.start()
-    phone.tell("press", "Model")
+    phone.command("press", "Model")
     with pytest.raises(AssertionError):
-        phone.tell("choose", "AI Benchmark")
+        phone.command("choose", "AI Benchmark")
     phone.close()

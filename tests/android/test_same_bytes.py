@@ -124,10 +124,10 @@ def test_small_models(runner: Jvm, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", foreign_models.EVERYWHERE)
+@pytest.mark.parametrize("name", foreign_models.RUNNER_FILES)
 def test_imported_files(runner: Jvm, tmp_path: Path, name: str) -> None:
     _, bundle, _ = foreign_models.exported(name, tmp_path)
-    assert_same_results(runner, bundle, foreign_models.picture(bundle), tmp_path)
+    assert_same_results(runner, bundle, foreign_models.example_inputs(bundle), tmp_path)
 
 
 @pytest.mark.exhaustive

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from graphs import conv_node, dense_node, input_node, pool_node
 from layer_check import layer_error, make_bundle, stored_inputs
-from random_spatial import SPATIAL
+from random_nodes import NODE_BUILDERS
 from random_windows import WINDOWS
 
 from glsl_infer import ops
@@ -245,7 +245,7 @@ KINDS: dict[str, Callable[[Rng, int, list[Node]], NodesAndChannels]] = {
     "shuffle": shuffle,
     "dense": before_dense,
     "flatten": flatten,
-    **SPATIAL,
+    **NODE_BUILDERS,
     **WINDOWS,
 }
 """The kinds of networks, by the operator under test."""
@@ -258,7 +258,7 @@ AMPLIFIED = 0.2
 def random_bundle(kind: str, seed: int, *, sixteen_bit: bool = False) -> Bundle:
     """Return the bundle of a random network, with random layout and weights mode, calibrated on three random images.
 
-    With ``fine``, each layer that can be stored in 16 bits is, in two of three cases.
+    With ``sixteen_bit``, each layer that can be stored in 16 bits is, in two of three cases.
 
     A network is drawn again if one of its layers amplifies its input ten thousand times and cancels most of the result.
     The floats of a shader are too imprecise for it, and trained networks do not contain such layers.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from graphs import conv_node
-from random_spatial import shape_of_a
+from random_nodes import shape_of_a
 
 from glsl_infer.graph import Node
 from glsl_infer.ops.channel_gather import ZERO

@@ -41,8 +41,10 @@ def picamera2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Picamera]:
     library = Picamera(PICTURES)
     monkeypatch.setitem(sys.modules, "picamera2", library)
     yield library
-    assert library.cameras and library.over(), "every camera closed, every request released once"
-    library.close()
+    try:
+        assert library.cameras and library.over(), "every camera closed, every request released once"
+    finally:
+        library.close()
 
 
 class CameraDriver:

@@ -56,12 +56,11 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def pins() -> Iterator[MockFactory]:
-    before = gpiozero.Device.pin_factory
-    gpiozero.Device.pin_factory = MockFactory()
-    yield gpiozero.Device.pin_factory
-    gpiozero.Device.pin_factory.close()
-    gpiozero.Device.pin_factory = before
+def pins(monkeypatch: pytest.MonkeyPatch) -> Iterator[MockFactory]:
+    factory = MockFactory()
+    monkeypatch.setattr(gpiozero.Device, "pin_factory", factory)
+    yield factory
+    factory.close()
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def check_all_fixed_layers(context: Context, graph: Graph, rng: np.random.Genera
                 source = bundle.values[name]
                 shape = bundle.graph.shapes[name]
                 if isinstance(source, FixedPoint):
-                    inputs.append(quantize.store16(rng.uniform(0, 1, shape) * 30 * source.scale, source.scale))
+                    inputs.append(quantize.round_to_fixed16(rng.uniform(0, 1, shape) * 30 * source.scale, source.scale))
                 else:
                     inputs.append(stored_map(rng, shape))
             difference = np.abs(gpu_steps(session, node.name, inputs) - exact_steps(bundle, node, inputs)).max()
@@ -243,7 +243,7 @@ def test_a_softmax_of_a_vector_is_exact(context: Context, length: int, seed: int
     rng = np.random.default_rng(seed)
     nodes = [*vectors(rng, [length]), Node("y", "vector_softmax", ("v0",))]
     bundle = make_bundle(Graph("test", nodes, "y"), pictures=pictures())
-    inputs = [quantize.store16(rng.normal(0, 3, length), bundle.values["v0"].scale)]
+    inputs = [quantize.round_to_fixed16(rng.normal(0, 3, length), bundle.values["v0"].scale)]
     largest = exact_steps(bundle, bundle.graph.by_name["y"], inputs).max()
     rounding = 2.0**-24 * length * largest  # each addition to the sum rounds; on VideoCore IV always down
     with Session(bundle, context=context) as session:

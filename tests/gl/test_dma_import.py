@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dma_buf_round_trip import STEPS, export_refusal, image_of, image_refusal, round_trip
-from gl_objects import living
+from gl_objects import live_object_count
 from pages import ROOT
 from test_gpu_input import photograph, upload
 from tiny import SIZE, tiny_bundle, tiny_picture, write_tiny
@@ -159,13 +159,13 @@ def test_a_new_picture_replaces_one_that_was_not_run(session: Session, imported:
 
 
 def test_closing_gives_imports_back(context: Context, imported: _Imported) -> None:
-    before = living(context.gl)
+    before = live_object_count(context.gl)
     with Session(tiny_bundle(), context=context) as other:
         for _ in range(3):
             other.run_async(FRAME)
         assert imported.alive() == 2
     assert imported.alive() == 0
-    assert living(context.gl) == before
+    assert live_object_count(context.gl) == before
 
 
 def test_a_refused_import_is_an_error_of_its_frame_only(

@@ -1,4 +1,4 @@
-"""External textures, which EGL creates from other APIs' memory, give the same result as ordinary textures."""
+"""External textures, which EGL creates from other APIs' memory, give the same results as ordinary textures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from dma_buf_round_trip import external, image_of, image_refusal
-from gl_objects import living
+from gl_objects import live_object_count
 from test_gpu_input import photograph, upload
 from tiny import SIZE, tiny_bundle, tiny_picture
 
@@ -25,10 +25,10 @@ SIZES = np.random.default_rng(8).integers(1, 300, (12, 2)).tolist()
 
 
 @pytest.fixture(autouse=True)
-def _images(context: Context) -> None:
-    why = image_refusal(context)
-    if why is not None:
-        pytest.skip(why)
+def _require_egl_images(context: Context) -> None:
+    reason = image_refusal(context)
+    if reason is not None:
+        pytest.skip(reason)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_the_same_result_as_of_a_texture(context: Context, session: Session, wid
     assert len(np.unique(pixels)) > 2 or width * height < 4, "the picture is not empty"
 
 
-def test_all_kinds_take_turns(context: Context, session: Session) -> None:
+def test_all_kinds_of_input_alternate_in_a_stream(context: Context, session: Session) -> None:
     with Objects(context.gl) as objects:
         picture = upload(context, objects, photograph(31, 17))
         with external(context, upload(context, objects, photograph(50, 60, 1))) as shared:
@@ -94,17 +94,17 @@ def test_an_invalid_texture_name_is_refused_by_egl(context: Context) -> None:
 
 
 def test_a_closed_image_is_refused_by_gl(context: Context) -> None:
-    before = living(context.gl)
+    before = live_object_count(context.gl)
     with Objects(context.gl) as objects:
         image = image_of(objects.texture(4, 4))
         image.close()  # the handle is now invalid
         with pytest.raises(ImageError, match="OpenGL error 0x50"):
             ExternalTexture(context.gl, image)
-    assert living(context.gl) == before
+    assert live_object_count(context.gl) == before
 
 
 def test_missing_extensions_are_named(context: Context) -> None:
-    why = egl_image.refusal(context, "EGL_EXT_that_nobody_has", "EGL_EXT_nor_this")
-    assert why is not None
-    assert why.endswith("has no EGL_EXT_that_nobody_has and no EGL_EXT_nor_this")
+    reason = egl_image.refusal(context, "EGL_EXT_that_nobody_has", "EGL_EXT_nor_this")
+    assert reason is not None
+    assert reason.endswith("has no EGL_EXT_that_nobody_has and no EGL_EXT_nor_this")
     assert egl_image.refusal(context) is None

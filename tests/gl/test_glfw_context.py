@@ -80,7 +80,7 @@ def test_glfw_ends_with_the_last_window(screen: str) -> None:
     assert not initialised()
 
 
-def test_glfw_is_left_to_those_who_started_it(screen: str) -> None:
+def test_glfw_initialised_by_the_caller_is_not_terminated(screen: str) -> None:
     assert glfw.init()
     try:
         Context("glfw").close()

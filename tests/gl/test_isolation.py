@@ -1,4 +1,4 @@
-"""A child process opens a bundle first: a crash, hang or excess of memory ends there, with a one-line message."""
+"""Isolation: a child process draws a model first, and its crash, hang or memory use ends with a one-line error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import parted
 import pytest
 import tiny
 from command_line import run_python
-from conformance_parts import members
+from conformance_parts import sound_members
 from conformance_zip import zipped
 from pages import ROOT
 from PIL import Image
@@ -38,17 +38,17 @@ def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.delenv(isolation.VARIABLE)
     jobs: list[str] = []
 
-    def watched(job: str, *limits: float) -> str:
+    def recorded(job: str, *limits: float) -> str:
         jobs.append(job)
         return run(job, *limits)
 
     run = isolation._watched
-    monkeypatch.setattr(isolation, "_watched", watched)
+    monkeypatch.setattr(isolation, "_watched", recorded)
     return jobs
 
 
-def instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """Make children run other code."""
+def replace_child_code(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Make children run ``code`` instead of drawing a model."""
     monkeypatch.setattr(isolation, "module_command", lambda *_: [sys.executable, "-c", code])
 
 
@@ -101,7 +101,7 @@ def test_a_command_checks_a_model_once(children: list[str], tmp_path: Path, caps
 
 
 @pytest.mark.parametrize(
-    ("code", "seconds", "memory", "how"),
+    ("code", "seconds", "memory", "failure"),
     [
         ("import os; os.kill(os.getpid(), 11)", 60.0, 1 << 30, r"crashed \(signal 11\)"),
         ("import sys; sys.exit(7)", 60.0, 1 << 30, r"failed \(exit code 7\)"),
@@ -120,20 +120,20 @@ def test_a_crash_hang_or_excess_of_memory_ends_the_child(
     code: str,
     seconds: float,
     memory: int,
-    how: str,
+    failure: str,
 ) -> None:
     path = tiny.write_tiny(tmp_path)
-    instead(monkeypatch, code)
+    replace_child_code(monkeypatch, code)
     monkeypatch.setattr(isolation, "SECONDS", seconds)
     monkeypatch.setattr(isolation, "SECONDS_A_MEGABYTE", 0.0)
     monkeypatch.setattr(isolation, "_memory", lambda _: memory)
-    with pytest.raises(errors.RunError, match=rf"tiny.glslnn: the driver '.*' {how}.* when it drew this model"):
+    with pytest.raises(errors.RunError, match=rf"tiny.glslnn: the driver '.*' {failure}.* when it drew this model"):
         Session(path, context=context, isolated="first")
     assert len(children) == 1
 
 
 @pytest.mark.exhaustive
-def test_each_layer_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_limit_is_per_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time limit is per layer: a child that needs more in total, but less for each layer, is not stopped."""
     code = f"""
 import time
@@ -144,9 +144,9 @@ for layer in range(5):
     print({isolation.LAYER!r}, end="", flush=True)
 print("\\nfinished")
 """
-    instead(monkeypatch, code)
+    replace_child_code(monkeypatch, code)
     monkeypatch.setattr(isolation, "SECONDS", 1.0)
-    monkeypatch.setattr(isolation, "IDLE", 0.0)  # a busy machine may leave it without CPU time for a second
+    monkeypatch.setattr(isolation, "IDLE", 0.0)  # a busy machine can leave the child without CPU time for a second
     assert isolation._watched("", 1 << 30, 0.0, 60.0) == ""
     assert isolation._watched("", 1 << 30, 0.0, 1.2) == "took more than 1 s for all layers"
 
@@ -178,25 +178,26 @@ def test_a_child_cannot_read_home_write_files_or_start_programs(tmp_path: Path) 
     code = f"""
 import glsl_infer.runtime.sandbox as sandbox
 limits = sandbox.restrict()
-import os, subprocess
+import json, os, subprocess
 def refused(work):
     try:
         work()
     except OSError:
         return True
-print(*limits)
-print(*(refused(work) for work in (
-    lambda: open(r"{home / "secret"}").read(),
-    lambda: os.listdir(r"{home}"),
-    lambda: open(r"{tmp_path / "planted"}", "w"),
-    lambda: subprocess.run(["/bin/true"]),
-    lambda: os.unlink(r"{home / "secret"}"),
-    lambda: open(f"/proc/{{os.getppid()}}/environ").read(),
-    lambda: open(f"/proc/{{os.getppid()}}/oom_score_adj", "w").write("1000"),
-    lambda: open("/dev/shm/planted", "w"),
-    lambda: os.open("/dev/ptmx", os.O_RDWR),
-    lambda: os.listdir("/dev/pts"),
-)))
+    return False
+attempts = dict(
+    read_home=lambda: open(r"{home / "secret"}").read(),
+    list_home=lambda: os.listdir(r"{home}"),
+    write_file=lambda: open(r"{tmp_path / "planted"}", "w"),
+    start_program=lambda: subprocess.run(["/bin/true"]),
+    delete_file=lambda: os.unlink(r"{home / "secret"}"),
+    read_parent=lambda: open(f"/proc/{{os.getppid()}}/environ").read(),
+    write_parent=lambda: open(f"/proc/{{os.getppid()}}/oom_score_adj", "w").write("1000"),
+    share_memory=lambda: open("/dev/shm/planted", "w"),
+    open_terminal=lambda: os.open("/dev/ptmx", os.O_RDWR),
+    list_terminals=lambda: os.listdir("/dev/pts"),
+)
+print(json.dumps([limits, {{name: refused(work) for name, work in attempts.items()}}]))
 import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
 """
     environment = {**os.environ, "HOME": str(home), "GLSL_INFER_CACHE": "off"}
@@ -204,11 +205,12 @@ import PIL.Image, glsl_infer.runtime.session  # what Python needs is there
         [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    limits, outcome = done.stdout.splitlines()
+    limits, outcomes = json.loads(done.stdout)
     if ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) < 1:  # landlock_create_ruleset: its version
         pytest.skip("the kernel has no Landlock")
-    assert "landlock" in limits.split()
-    assert outcome == " ".join(["True"] * 10)
+    assert "landlock" in limits
+    assert len(outcomes) == 10
+    assert [name for name, refused in outcomes.items() if not refused] == []
     assert (home / "secret").exists()
     assert not (tmp_path / "planted").exists()
 
@@ -217,7 +219,7 @@ def test_a_child_sees_no_secret_of_the_environment(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("API_TOKEN", "secret")
-    instead(monkeypatch, "import os, sys; sys.exit(5 if 'API_TOKEN' in os.environ else 6)")
+    replace_child_code(monkeypatch, "import os, sys; sys.exit(5 if 'API_TOKEN' in os.environ else 6)")
     with pytest.raises(errors.RunError, match=r"failed \(exit code 6\)"):
         Session(tiny.write_tiny(tmp_path), context=context, isolated=True)
     assert len(children) == 1
@@ -241,7 +243,7 @@ except OSError:
         time.sleep(0.01)
     os.abort()
 """
-    instead(monkeypatch, code)
+    replace_child_code(monkeypatch, code)
     with pytest.raises(errors.RunError, match=r"crashed \(signal 6\)"):
         Session(tiny.write_tiny(tmp_path), context=context, isolated=True)
     state, deadline = Path(f"/proc/{pid_file.read_text()}/stat"), time.monotonic() + 60.0
@@ -259,7 +261,7 @@ def test_seccomp_refuses_system_calls_that_no_driver_needs(tmp_path: Path) -> No
     code = """
 import glsl_infer.runtime.sandbox as sandbox
 limits = sandbox.restrict()
-import ctypes, os, platform, resource, socket, sys, threading
+import ctypes, json, os, platform, resource, socket, sys, threading
 path, clone = sys.argv[1], 56 if platform.machine() == "x86_64" else 220
 libc = ctypes.CDLL(None, use_errno=True)
 def refused(work):
@@ -267,20 +269,33 @@ def refused(work):
         return work() == -1 and ctypes.get_errno() == 1
     except PermissionError as error:
         return error.errno == 1  # EPERM; Landlock's is EACCES
-kinds = (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET)
-print(*limits)
-print(*(refused(lambda: socket.socket(kind, socket.SOCK_RAW)) for kind in kinds))
-print(refused(lambda: libc.ptrace(0, 0, 0, 0)), refused(lambda: libc.unshare(1 << 28)))
-print(refused(lambda: os.execv("/bin/true", ["true"])))
-print(refused(lambda: socket.socket(socket.AF_UNIX)), refused(lambda: os.chmod("/tmp", 0o777)))
-print(refused(lambda: os.utime("/tmp")), refused(lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 5)))
-print(refused(lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE)), refused(lambda: os.chown("/tmp", 0, 0)))
-print(refused(lambda: os.setxattr("/tmp", "user.x", b"x")), refused(lambda: os.kill(os.getppid(), 0)))
-print(refused(lambda: os.sched_setaffinity(os.getppid(), {0})))
-print(refused(lambda: os.sched_setscheduler(os.getppid(), os.SCHED_BATCH, os.sched_param(0))))
-print(refused(lambda: os.truncate(path, 0)), refused(lambda: os.open(path, os.O_RDONLY | os.O_TRUNC)))
-print(refused(lambda: libc.shmctl(0, 0, None)), refused(lambda: libc.creat(path.encode(), 0o600)))
-print(refused(lambda: libc.syscall(clone, 1 << 28 | 17, 0, 0, 0, 0) or os._exit(9)))  # a user namespace, SIGCHLD
+def raw(family):
+    return lambda: socket.socket(family, socket.SOCK_RAW)
+attempts = dict(
+    raw_ipv4=raw(socket.AF_INET),
+    raw_ipv6=raw(socket.AF_INET6),
+    raw_netlink=raw(socket.AF_NETLINK),
+    raw_packet=raw(socket.AF_PACKET),
+    ptrace=lambda: libc.ptrace(0, 0, 0, 0),
+    unshare=lambda: libc.unshare(1 << 28),
+    execv=lambda: os.execv("/bin/true", ["true"]),
+    unix_socket=lambda: socket.socket(socket.AF_UNIX),
+    chmod=lambda: os.chmod("/tmp", 0o777),
+    utime=lambda: os.utime("/tmp"),
+    setpriority=lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 5),
+    prlimit=lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE),
+    chown=lambda: os.chown("/tmp", 0, 0),
+    setxattr=lambda: os.setxattr("/tmp", "user.x", b"x"),
+    kill=lambda: os.kill(os.getppid(), 0),
+    setaffinity=lambda: os.sched_setaffinity(os.getppid(), {0}),
+    setscheduler=lambda: os.sched_setscheduler(os.getppid(), os.SCHED_BATCH, os.sched_param(0)),
+    truncate=lambda: os.truncate(path, 0),
+    open_truncated=lambda: os.open(path, os.O_RDONLY | os.O_TRUNC),
+    shmctl=lambda: libc.shmctl(0, 0, None),
+    creat=lambda: libc.creat(path.encode(), 0o600),
+    user_namespace=lambda: libc.syscall(clone, 1 << 28 | 17, 0, 0, 0, 0) or os._exit(9),  # 17 is SIGCHLD
+)
+print(json.dumps([limits, {name: refused(work) for name, work in attempts.items()}]))
 os.kill(os.getpid(), 0)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 socket.socketpair()
@@ -288,17 +303,18 @@ threading.Thread(target=print).start()
 from glsl_infer.gl.context import Context
 Context().close()
 """
-    full = tmp_path / "full"
-    full.write_text("content")
-    done = run_python("-c", code, full, folder=ROOT)
+    existing_file = tmp_path / "existing"
+    existing_file.write_text("content")
+    done = run_python("-c", code, existing_file, folder=ROOT)
     assert done.returncode == 0, done.stderr
-    limits, *outcomes = done.stdout.split("\n")
-    assert "seccomp" in limits.split()
-    assert " ".join(filter(None, outcomes)) == " ".join(["True"] * 22)
-    assert full.read_text() == "content"
+    limits, outcomes = json.loads(done.stdout)
+    assert "seccomp" in limits
+    assert len(outcomes) == 22
+    assert [name for name, refused in outcomes.items() if not refused] == []
+    assert existing_file.read_text() == "content"
 
 
-def test_long_shaders_may_take_more() -> None:
+def test_long_shaders_get_more_memory() -> None:
     extra = []
     for weights in ("texture", "baked"):
         bundle = tiny.tiny_bundle(weights)
@@ -308,26 +324,26 @@ def test_long_shaders_may_take_more() -> None:
     assert extra[0] < extra[1]
 
 
-def test_a_file_that_changes_meanwhile(
+def test_a_file_changed_during_the_check_is_refused(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = tiny.write_tiny(tmp_path)
     run = isolation._watched
 
-    def watched(job: str, *limits: float) -> str:
+    def replaced(job: str, *limits: float) -> str:
         tiny.write_tiny(tmp_path, "other.glslnn", "baked").replace(path)
         return run(job, *limits)
 
-    monkeypatch.setattr(isolation, "_watched", watched)
+    monkeypatch.setattr(isolation, "_watched", replaced)
     with pytest.raises(errors.RunError, match=r"failed \(exit code 3\)"):
         Session(path, context=context, isolated=True)
     assert len(children) == 1
 
 
-def test_a_command_ends_in_a_line(
+def test_a_command_reports_a_crash_in_one_line(
     children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    instead(monkeypatch, "import os; os.abort()")
+    replace_child_code(monkeypatch, "import os; os.abort()")
     assert main(["selfcheck", str(tiny.write_tiny(tmp_path))]) == 1
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
@@ -339,7 +355,7 @@ def test_cpu_parts_are_checked_by_the_child_too(
     context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """CPU layers run in the child too: three tensors of 256 MB from a file of some kilobytes."""
-    sound, path = members(), tmp_path / "filling.glslnn"
+    sound, path = sound_members(), tmp_path / "filling.glslnn"
     data = json.loads(sound[MANIFEST])
     parted.filling(data, 3)
     path.write_bytes(zipped({**sound, MANIFEST: json.dumps(data).encode()}))

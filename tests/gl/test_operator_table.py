@@ -1,4 +1,4 @@
-"""Every row of docs/reference/operators.md on the GPU, and operators that the runner does not have."""
+"""Each row of docs/reference/operators.md on the GPU, its costs, and the operator of CONTRIBUTING's example."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ import new_operator
 import numpy as np
 import pytest
 from conformance_files import FOLDER, INDEX, check_outputs, inputs_of
-from contributing import DIFFS, FILES, TESTS, followed, passes, run
+from contributing import DIFFS, FILES, TESTS, copy_with_operator, require_tests_pass, run_command
 from layer_check import layer_error, stored_inputs
 from operator_table import ROWS, SAMPLE, exported
 from operator_table.cost import subjects, tolerance
 from operator_table.exported import Exported
 from operator_table.row import Row
-from operator_table.shader_cost import fetches
 from shared_exports import made_once
 
 from glsl_infer.errors import BundleError
@@ -28,19 +27,19 @@ from glsl_infer.runtime.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
 
-EXACT = 1e-9
+FLOAT64_ERROR = 1e-9
 """Error of float64 values that are a whole number of steps, in steps."""
 
 SOURCES = ("scripts/docs/operator_table", "scripts/docs/operators_keras.py")
 UNSAMPLED_ROWS = tuple(row for row in ROWS if row not in SAMPLE)
 
-by_name = pytest.mark.parametrize(
+each_row = pytest.mark.parametrize(
     "row", [pytest.param(row, marks=() if row in SAMPLE else pytest.mark.exhaustive, id=row.name) for row in ROWS]
 )
 
 
 def exports(name: str, rows: Sequence[Row]) -> dict[str, Exported]:
-    """Return rows, exported by a single process with Keras."""
+    """Return the rows by name, exported by one process with Keras."""
     needs.installed("keras")
     return exported.read(made_once(name, partial(exported.export, rows=rows), SOURCES))
 
@@ -57,13 +56,13 @@ def rows(sample: dict[str, Exported]) -> dict[str, Exported]:
 
 @pytest.fixture
 def exported_row(request: pytest.FixtureRequest, row: Row) -> Exported:
-    """An exported_row row; the rows of its half are exported_row together."""
+    """The exported row. One process exports all rows of its half: the sample, or the others."""
     exports_of_half: dict[str, Exported] = request.getfixturevalue("sample" if row in SAMPLE else "rows")
     return exports_of_half[row.name]
 
 
 @pytest.mark.drivers("all")
-@by_name
+@each_row
 def test_each_layer_of_a_row_is_within_its_tolerance(context: Context, exported_row: Exported, row: Row) -> None:
     rng = np.random.default_rng(0)
     with Session(exported_row.bundle, context=context, selfcheck=True) as session:
@@ -71,13 +70,13 @@ def test_each_layer_of_a_row_is_within_its_tolerance(context: Context, exported_
             allowed = tolerance(node) if node.op != "input" else None
             if allowed is not None:
                 error = layer_error(session, node.name, stored_inputs(exported_row.bundle, node.name, rng))
-                assert error <= allowed + EXACT, f"{node.name} ({node.op})"
+                assert error <= allowed + FLOAT64_ERROR, f"{node.name} ({node.op})"
         output = session.run(exported_row.picture)
     assert np.ptp(exported_row.expected) > 0.03, "the comparison would show nothing"
     assert exported_row.error(output) <= row.bound
 
 
-@by_name
+@each_row
 def test_fused_rows_add_no_layer(exported_row: Exported, row: Row) -> None:
     assert subjects(row, exported_row.bundle) or row.without is not None
     if exported_row.without is not None:
@@ -88,41 +87,6 @@ def test_fused_rows_add_no_layer(exported_row: Exported, row: Row) -> None:
 
 def test_names_of_rows_are_unique() -> None:
     assert len({row.name for row in ROWS}) == len(ROWS)
-
-
-@pytest.mark.parametrize(
-    "shader, expected",
-    [
-        ("void main() { gl_FragColor = texture2D(a, b) + texture2D(a, c); // texture2D(a, d)\n}", 2),
-        ("#define N 3\nvoid main() { for (int i = 0; i < N; i++) { x += texture2D(a, b); } }", 3),
-        (
-            "#define N 3\nvoid main() { for (int y = 0; y < 2; y++) {\n for (int x = 1; x < N; x++) {\n"
-            " s += texture2D(a, b) + texture2D(a, c);\n }\n s += texture2D(a, b);\n }\n s += texture2D(a, b);\n}",
-            2 * (2 * 2 + 1) + 1,
-        ),
-        ("vec4 two(vec2 at) { return texture2D(a, at) + texture2D(a, b); }\nvoid main() { x = two(p) * two(q); }", 4),
-        ("#define R f * texture2D(a, b)\n#ifdef R\nvoid main() { s += R; }\n#else\nvoid main() { }\n#endif", 1),
-        ("#ifndef M\n#define M 2\n#endif\nvoid main() { for (int i = 0; i < M; i++) { s += texture2D(a, b); } }", 2),
-        ("void main() { if (p < 0.5) { y = texture2D(a, b); } else { y = texture2D(a, c); } }", 2),
-        ("float f(vec2 at) { return texture2D(a, at).x; }\nvoid main() { }", 0),
-    ],
-)
-def test_counting_of_fetches(shader: str, expected: int) -> None:
-    assert fetches(shader) == expected
-
-
-@pytest.mark.parametrize(
-    "shader, message",
-    [
-        ("#if N > 2\n#endif\nvoid main() { }", "a directive"),
-        ("void main() { while (true) { x += texture2D(a, b); } }", "a loop"),
-        ("void main() { for (int i = 0; i < count; i++) { x += texture2D(a, b); } }", "a loop"),
-        ("void other() { }", "without main"),
-    ],
-)
-def test_unsupported_shaders_are_refused_by_the_count(shader: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        fetches(shader)
 
 
 @pytest.mark.exhaustive
@@ -152,22 +116,22 @@ def test_a_new_operator_runs_without_a_change_of_the_runner(context: Context, tm
             session.bundle.graph  # noqa: B018  # tools need it, and this engine does not know the operator
 
 
-def test_the_section_has_all_files_tests_and_patches() -> None:
+def test_the_contributing_guide_lists_all_files_tests_and_patches() -> None:
     assert [Path(name).suffix for name in FILES] == [".py", ".frag", ".py", ".py"]
     assert {test for test in TESTS if " -k " not in test} == {name for name in FILES if name.startswith("tests/")}
     assert len(DIFFS) == 2
 
 
-def test_the_operator_passes_its_tests_in_a_copy(tmp_path: Path) -> None:
+def test_the_example_operator_passes_lint_and_tests_in_a_copy(tmp_path: Path) -> None:
     needs.installed("ruff")
-    copy = followed(tmp_path / "copy")
-    run(copy, sys.executable, "-m", "ruff", "check", "--no-cache", *python(copy))
-    run(copy, sys.executable, "-m", "ruff", "format", "--check", "--no-cache", *python(copy))
-    passes(copy, "tests/unit/test_reflection_padding.py")
-    passes(copy, "tests/gl/test_networks.py -k reflection_padding")
+    copy = copy_with_operator(tmp_path / "copy")
+    run_command(copy, sys.executable, "-m", "ruff", "check", "--no-cache", *python_files(copy))
+    run_command(copy, sys.executable, "-m", "ruff", "format", "--check", "--no-cache", *python_files(copy))
+    require_tests_pass(copy, "tests/unit/test_reflection_padding.py")
+    require_tests_pass(copy, "tests/gl/test_networks.py -k reflection_padding")
 
 
-def python(folder: Path) -> list[str]:
+def python_files(folder: Path) -> list[str]:
     return [str(folder / name) for name in FILES if name.endswith(".py")]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +26,11 @@ SMALL = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.glslnn"
 
 
 @pytest.fixture
-def ordered_context(context: Context) -> Iterator[Context]:
+def ordered_context(context: Context, monkeypatch: pytest.MonkeyPatch) -> Context:
     """The context, configured as for VideoCore IV."""
-    before = driver_of(context).ordered_fetches
-    driver_of(context).__dict__["ordered_fetches"] = True
+    monkeypatch.setitem(vars(driver_of(context)), "ordered_fetches", True)
     assert LATE_FETCH in driver_of(context).device_lines
-    yield context
-    driver_of(context).__dict__["ordered_fetches"] = before
+    return context
 
 
 def network(seed: int) -> Graph:

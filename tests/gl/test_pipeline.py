@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import image_models
 import numpy as np
 import pytest
-from gl_objects import living
+from gl_objects import live_object_count
 from pairwise import each_of
 from tiny import tiny_bundle, tiny_picture
 
@@ -171,12 +171,12 @@ def test_closing_keeps_read_results_and_abandons_pending_frames(session: Session
 def test_closing_frees_every_gl_object() -> None:
     with Context() as fresh:  # a new context numbers its objects from 1
         driver_of(fresh).device_lines  # noqa: B018  (measured once, with objects of its own)
-        before = living(fresh.gl)
+        before = live_object_count(fresh.gl)
         with Session(tiny_bundle(), context=fresh) as session:
-            alone = living(fresh.gl)
+            alone = live_object_count(fresh.gl)
             frames = [session.run_async(tiny_picture(seed)) for seed in range(3)]
-            assert living(fresh.gl) > alone
-        assert living(fresh.gl) == before
+            assert live_object_count(fresh.gl) > alone
+        assert live_object_count(fresh.gl) == before
         assert frames[0].result().shape == (3,)
 
 

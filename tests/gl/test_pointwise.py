@@ -262,7 +262,7 @@ def test_activations_after_a_dense_layer_are_exact(context: Context, text: str) 
         (sums,) = stored_inputs(bundle, "hidden", rng)
         source = bundle.values[bundle.graph.by_name["hidden"].inputs[0]]
         assert isinstance(source, FixedPoint)
-        error = layer_error(session, "hidden", [quantize.store16(sums / 16.0, source.scale)])
+        error = layer_error(session, "hidden", [quantize.round_to_fixed16(sums / 16.0, source.scale)])
         assert error <= TOLERANCE, error
 
 

@@ -123,8 +123,8 @@ def test_a_refused_binary_leaves_no_objects(context: Context, binaries: ProgramB
     with Session(tiny_bundle(), context=context, cache=False) as session:
         objects = session.gpu_executors[0]._objects
         before = list(objects.programs)
-        assert objects.restored_program(binaries, Binary(binaries.formats[0], b"nonsense")) is None
-        assert objects.restored_program(binaries, Binary(max(binaries.formats) + 1, b"nonsense")) is None
+        assert objects.program_from_binary(binaries, Binary(binaries.formats[0], b"nonsense")) is None
+        assert objects.program_from_binary(binaries, Binary(max(binaries.formats) + 1, b"nonsense")) is None
         assert objects.programs == before
         assert not context.gl.IsProgram(max(before) + 1)
 

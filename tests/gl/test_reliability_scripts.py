@@ -58,6 +58,7 @@ def test_memory_objects_and_files_do_not_grow(tmp_path: Path) -> None:
     assert report["flat"], report
     assert done.returncode == 0, done.stderr
     assert len(report["samples"]) == 20
+    assert report["frames"] == 1000
     assert report["sessions"] == 20
     with Image.open(tmp_path / "plot.png") as plot:
         assert plot.size == (1080, 720)

@@ -10,7 +10,7 @@ from typing import Union
 import numpy as np
 import onnx_networks
 import pytest
-from gl_objects import living
+from gl_objects import live_object_count
 from graphs import classifier, conv_node, input_node
 from layer_check import make_bundle
 from pages import ROOT
@@ -108,13 +108,13 @@ def test_wrong_layer_arguments_are_refused(context: Context, bundle: Bundle) -> 
 @pytest.mark.drivers("all")
 def test_closing_frees_every_gl_object(bundle: Bundle) -> None:
     with Context() as fresh:  # a new context numbers its objects from 1
-        before = living(fresh.gl)
+        before = live_object_count(fresh.gl)
         session = Session(bundle, context=fresh, selfcheck=True)
         session.run(picture())
-        assert living(fresh.gl) > before + 10
+        assert live_object_count(fresh.gl) > before + 10
         session.close()
         session.close()
-        assert living(fresh.gl) == before
+        assert live_object_count(fresh.gl) == before
         with pytest.raises(RunError, match="closed"):
             session.run(picture())
 

@@ -226,7 +226,7 @@ def test_numbers_of_any_type_are_clipped(sessions: dict[str, Session]) -> None:
 
 
 @pytest.mark.drivers("all")
-def test_axes_before_the_last_two_may_be_others(sessions: dict[str, Session]) -> None:
+def test_axes_before_the_last_two_can_differ(sessions: dict[str, Session]) -> None:
     """Extra leading axes are accepted: a batch of 1, and frames, which form one map, each below the previous one."""
     session, values = sessions["numbers"], inputs("numbers")
     heat = np.asarray(values["heat"])

@@ -277,7 +277,7 @@ def test_an_uncertain_mask_is_absent() -> None:
     assert certain.as_json() == {"score": 0.6667, "share": pytest.approx(certain.share, abs=1e-4), "present": True}
 
 
-def test_a_mask_is_doubted_unless_the_mirrored_image_has_it_too() -> None:
+def test_a_mask_missing_in_the_mirrored_image_is_doubted() -> None:
     probabilities, mirrored = np.zeros((2, 10, 10), np.float32)
     probabilities[2:8, 2:8] = mirrored[2:8, 2:5] = 1.0
     geometry = ((0.0, 0.0, 10.0, 10.0), (0, 0, 10, 10), (0.3, 0.7), (10, 10))

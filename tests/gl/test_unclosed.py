@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import tiny
 from command_line import run_python
-from gl_objects import living
+from gl_objects import live_object_count
 from numpy.testing import assert_array_equal
 
 from glsl_infer.errors import RunError
@@ -53,7 +53,7 @@ def test_sessions_on_one_context_leave_no_gl_object(context: Context) -> None:
             del session
         assert len(warned) == 1
         context.make_current()
-        counts.add(living(context.gl))
+        counts.add(live_object_count(context.gl))
     assert len(counts) == 1
 
 
@@ -108,7 +108,7 @@ def test_another_thread_can_drop_a_session(context: Context) -> None:
     for session in sessions:
         use(session)
     context.make_current()
-    before = living(context.gl)
+    before = live_object_count(context.gl)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         thread = threading.Thread(target=sessions.clear)
@@ -117,7 +117,7 @@ def test_another_thread_can_drop_a_session(context: Context) -> None:
         thread.join()
     assert [warning.category for warning in warned] == [ResourceWarning] * 2
     context.make_current()
-    assert living(context.gl) < before
+    assert live_object_count(context.gl) < before
 
 
 def test_a_session_in_a_reference_cycle_is_freed_by_the_collector() -> None:

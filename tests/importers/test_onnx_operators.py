@@ -13,7 +13,7 @@ from onnx_networks import File, agreement, onnx
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.importers import onnx as importer
-from glsl_infer.importers.onnx.operators import OF_MICROSOFT, OPERATORS
+from glsl_infer.importers.onnx.operators import ONNX_RUNTIME_OPERATORS, OPERATORS
 
 Build = Callable[[File, str], str]
 """Adds an operator after a map of 8x6 pixels and 4 channels."""
@@ -471,7 +471,7 @@ for kind, more in {**onnx_choices.CASES, **onnx_choices.MORE}.items():
 def test_every_operator_has_a_case() -> None:
     assert set(CASES) == set(OPERATORS)
     assert {kind for kind, cases in CASES.items() if not cases} == ELSEWHERE | NOT_JUDGED
-    assert OF_MICROSOFT
+    assert ONNX_RUNTIME_OPERATORS
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from test_tflite_operators import CASES
 from test_tflite_pieces import ON_CPU, free_sizes
-from tflite_damage import damaged
+from tflite_damage import damaged, rewire
 from tflite_files import File, parsed
 
 from glsl_infer.compiler.optimize import optimize
@@ -24,6 +25,14 @@ def sources() -> list[bytes]:
             file = File()
             files.append(file.bytes([builds[0](file, file.conv(file.input((1, 8, 6, 3)), 4))]))
     return files
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_outputs_of_an_operator_without_inputs_stay_outputs(seed: int) -> None:
+    operator = SimpleNamespace(inputs=None, outputs=[0, 1])
+    graph = SimpleNamespace(operators=[operator], tensors=[None] * 2)
+    rewire(np.random.default_rng(seed), None, graph)
+    assert (len(operator.inputs), len(operator.outputs)) == (0, 2)
 
 
 @pytest.mark.parametrize("seed", range(4))

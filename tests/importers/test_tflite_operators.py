@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -13,21 +13,24 @@ from tflite_files import File, close
 from glsl_infer.importers.tflite.operators import CUSTOM, OPERATORS
 
 Build = Callable[[File, int], int]
-"""Adds an operator after a map of 8x6 pixels and 4 channels. The result is a map or a vector."""
+"""Adds an operator to a feature map of 8x6 pixels and 4 channels. The result is a map or a vector."""
 
 MAP = (1, 8, 6, 4)
+ARITHMETIC = ("ADD", "SUB", "MUL", "DIV")
+SAME, VALID = 0, 1
+CONV = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": VALID}
 
 
 def unary(kind: str, options: dict | None = None) -> Build:
     return lambda file, x: file.op(kind, [x], MAP, options)
 
 
-def with_constant(kind: str, values: object, *, first: bool = False, name: str = "") -> Build:
+def with_constant(kind: str, values: object, *, first: bool = False) -> Build:
     """Return a builder of an operator on a map and a constant."""
 
     def build(file: File, x: int) -> int:
         operands = [file.constant(values), x] if first else [x, file.constant(values)]
-        options = {name or kind.capitalize(): {"fusedActivationFunction": 0}} if kind in "ADD SUB MUL DIV" else None
+        options = {kind.capitalize(): {"fusedActivationFunction": 0}} if kind in ARITHMETIC else None
         return file.op(kind, operands, MAP, options)
 
     return build
@@ -43,7 +46,7 @@ def with_map(kind: str, shape: tuple[int, ...] = MAP, fused: int = 0) -> Build:
                 "MEAN", [other, file.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}}
             )
             other = file.op("LOGISTIC", [reduced], (1, 1, 1, 4))
-        options = {kind.capitalize(): {"fusedActivationFunction": fused}} if kind in "ADD SUB MUL DIV" else None
+        options = {kind.capitalize(): {"fusedActivationFunction": fused}} if kind in ARITHMETIC else None
         return file.op(kind, [x, other], MAP, options)
 
     return build
@@ -54,7 +57,7 @@ def convolution(filters: int, kernel: int, stride: int, same: bool, fused: int =
 
 
 def grouped(file: File, x: int) -> int:
-    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 0}
+    options = {**CONV, "padding": SAME}
     return file.op("CONV_2D", [x, file.random(6, 3, 3, 2), file.random(6)], (1, 8, 6, 6), {"Conv2D": options})
 
 
@@ -81,8 +84,8 @@ def transposed(kernel: int, stride: int, same: bool, *, custom: bool = False) ->
             inputs, options = [x, weights, file.random(5)], struct.pack("<3i", 1 if same else 2, stride, stride)
             return file.op("Convolution2DTransposeBias", inputs, (1, *size, 5), custom=options)
         inputs = [file.constant([1, *size, 5], "i4"), weights, x, file.random(5)]
-        options_ = {"TransposeConv": {"padding": 0 if same else 1, "strideH": stride, "strideW": stride}}
-        return file.op("TRANSPOSE_CONV", inputs, (1, *size, 5), options_, version=3)
+        transpose_options = {"TransposeConv": {"padding": 0 if same else 1, "strideH": stride, "strideW": stride}}
+        return file.op("TRANSPOSE_CONV", inputs, (1, *size, 5), transpose_options, version=3)
 
     return build
 
@@ -109,7 +112,7 @@ def pool(kind: str, window: tuple[int, int], stride: int, same: bool) -> Build:
     return build
 
 
-def positive(kind: str, exponent: float | None = None) -> Build:
+def on_values_from_1_to_2(kind: str, exponent: float | None = None) -> Build:
     """Return a builder of an operation on values from 1 to 2."""
 
     def build(file: File, x: int) -> int:
@@ -125,10 +128,10 @@ def inverse(file: File, x: int) -> int:
     return file.op("DIV", [file.constant(3.0), above], MAP, {"Div": {}})
 
 
-def over(kind: str, axes: list[int]) -> Build:
-    shape = tuple(1 if axis in axes else size for axis, size in enumerate(MAP))
-    options = {"Reducer": {"keepDims": True}}
-    return lambda file, x: file.op(kind, [x, file.constant(axes, "i4")], shape, options)
+def reduction(kind: str, axes: Sequence[int] = (1, 2), *, keep: bool = True) -> Build:
+    sizes = [1 if axis in axes else size for axis, size in enumerate(MAP) if keep or axis not in axes]
+    options = {"Reducer": {"keepDims": keep}}
+    return lambda file, x: file.op(kind, [x, file.constant(axes, "i4")], tuple(sizes), options)
 
 
 def vector_part(file: File, x: int) -> int:
@@ -137,14 +140,9 @@ def vector_part(file: File, x: int) -> int:
     return file.op("STRIDED_SLICE", [flat, *parts], (1, 9), {"StridedSlice": {"beginMask": 1, "endMask": 1}})
 
 
-def neighbours(file: File, x: int) -> int:
+def local_response(file: File, x: int) -> int:
     options = {"radius": 1, "alpha": 0.2, "beta": 0.75, "bias": 1.5}
     return file.op("LOCAL_RESPONSE_NORMALIZATION", [x], MAP, {"LocalResponseNormalization": options})
-
-
-def reduced(kind: str, keeps: bool) -> Build:
-    shape = (1, 1, 1, 4) if keeps else (1, 4)
-    return lambda file, x: file.op(kind, [x, file.constant([1, 2], "i4")], shape, {"Reducer": {"keepDims": keeps}})
 
 
 def of_booleans(kind: str) -> Build:
@@ -195,30 +193,29 @@ def repeated(kind: str, axis: int, count: int) -> Build:
     """Return a builder of repeated pixels, as the converter writes Keras' UpSampling2D."""
 
     def build(file: File, x: int) -> int:
-        wide, many, shape = [1, 8, 6, 4], [1, 8, 6, 4], [1, 8, 6, 4]
-        wide.insert(axis, 1)
-        many.insert(axis, count)
+        expanded_shape, tiled_shape, shape = [*MAP], [*MAP], [*MAP]
+        expanded_shape.insert(axis, 1)
+        tiled_shape.insert(axis, count)
         shape[axis - 1] *= count
-        expanded = file.op("EXPAND_DIMS", [x, file.constant(axis, "i4")], tuple(wide))
-        counts = [count if index == axis else 1 for index in range(5)] if kind == "TILE" else many
+        expanded = file.op("EXPAND_DIMS", [x, file.constant(axis, "i4")], tuple(expanded_shape))
+        counts = [count if index == axis else 1 for index in range(5)] if kind == "TILE" else tiled_shape
         version = 1 if kind == "TILE" else 2
-        tiled = file.op(kind, [expanded, file.constant(counts, "i4")], tuple(many), version=version)
+        tiled = file.op(kind, [expanded, file.constant(counts, "i4")], tuple(tiled_shape), version=version)
         return file.op("RESHAPE", [tiled, file.constant(shape, "i4")], tuple(shape))
 
     return build
 
 
-def dilated(file: File, x: int) -> int:
+def dilated_by_batch(file: File, x: int) -> int:
     """Add a dilated convolution between two changes of the batch, as the converter writes some dilations."""
     block = file.constant([2, 2], "i4")
     phases = file.op("SPACE_TO_BATCH_ND", [x, block, file.constant([[2, 2], [2, 2]], "i4")], (4, 6, 5, 4))
-    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
-    inner = file.op("CONV_2D", [phases, file.random(5, 3, 3, 4), file.random(5)], (4, 4, 3, 5), {"Conv2D": options})
+    inner = file.op("CONV_2D", [phases, file.random(5, 3, 3, 4), file.random(5)], (4, 4, 3, 5), {"Conv2D": CONV})
     return file.op("BATCH_TO_SPACE_ND", [inner, block, file.constant([[0, 0], [0, 0]], "i4")], (1, 8, 6, 5))
 
 
-def wide_taps(file: File, x: int) -> int:
-    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 2, "dilationWFactor": 1, "padding": 0}
+def dilated_kernel(file: File, x: int) -> int:
+    options = {**CONV, "dilationHFactor": 2, "padding": SAME}
     return file.op("CONV_2D", [x, file.random(5, 3, 3, 4), file.random(5)], (1, 8, 6, 5), {"Conv2D": options})
 
 
@@ -261,8 +258,7 @@ def half_precision(file: File, x: int) -> int:
     """Add 16-bit weights as the converter writes them: constants read by a DEQUANTIZE."""
     kernel = file.constant(file.rng.normal(0, 0.4, (4, 1, 1, 4)), "f2")
     wide = file.op("DEQUANTIZE", [kernel], (4, 1, 1, 4), {"Dequantize": {}})
-    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
-    return file.op("CONV_2D", [x, wide, file.random(4)], MAP, {"Conv2D": options}, version=2)
+    return file.op("CONV_2D", [x, wide, file.random(4)], MAP, {"Conv2D": CONV}, version=2)
 
 
 def reshaped(kind: str, shape: tuple[int, ...]) -> Build:
@@ -317,21 +313,17 @@ def pixel_of_all(kind: str, operand: list[int]) -> Build:
 
 CASES: dict[str, list[Build]] = {
     "ABS": [unary("ABS")],
-    "BROADCAST_TO": [pixel_of_all("BROADCAST_TO", [1, 8, 6, 4]), repeated("BROADCAST_TO", 2, 2)],
-    "GATHER": [indexed("GATHER", (1, 8, 6, 3), [3, 0, 0], 3), indexed("GATHER", (1, 3, 6, 4), [1, 3, 5], 1),
-               indexed("GATHER", (1, 8, 3, 4), [4, 0, 1], 2)],
-    "L2_NORMALIZATION": [unary("L2_NORMALIZATION", {"L2Norm": {}})],
-    "LOG_SOFTMAX": [unary("LOG_SOFTMAX", {"LogSoftmax": {}})],
-    "REVERSE_V2": [indexed("REVERSE_V2", MAP, [2])],
-    "TILE": [pixel_of_all("TILE", [1, 8, 6, 1]), repeated("TILE", 2, 3), repeated("TILE", 3, 2)],
     "ADD": [with_map("ADD"), with_map("ADD", (1, 1, 1, 4), 1), with_constant("ADD", [1.0, -2.0, 0.5, 3.0])],
     "ADD_N": [sum_of_three],
     "AVERAGE_POOL_2D": [pool("AVERAGE_POOL_2D", (2, 2), 2, False), pool("AVERAGE_POOL_2D", (3, 3), 2, True),
                         pool("AVERAGE_POOL_2D", (8, 6), 8, False)],
+    "BROADCAST_TO": [pixel_of_all("BROADCAST_TO", [1, 8, 6, 4]), repeated("BROADCAST_TO", 2, 2)],
     "CAST": [cast],
     "CONCATENATION": [concatenation],
+    "Convolution2DTransposeBias": [transposed(2, 2, True, custom=True)],
     "CONV_2D": [convolution(5, 3, 1, True), convolution(4, 3, 2, True, 1), convolution(4, 1, 1, False, 2),
-                convolution(8, 5, 2, False, 3), grouped, dilated, wide_taps],
+                convolution(8, 5, 2, False, 3), grouped, dilated_by_batch, dilated_kernel],
+    "COS": [unary("COS", {"Cos": {}})],
     "DEPTHWISE_CONV_2D": [depthwise(1, 1), depthwise(2, 2)],
     "DEPTH_TO_SPACE": [blocks("DEPTH_TO_SPACE", (1, 16, 12, 1), "DepthToSpace")],
     "DEQUANTIZE": [half_precision],
@@ -340,16 +332,20 @@ CASES: dict[str, list[Build]] = {
     "EXP": [unary("EXP")],
     "EXPAND_DIMS": [reshaped("EXPAND_DIMS", (1, 1, 1, 4))],
     "FULLY_CONNECTED": [dense, dense_of_pixels],
+    "GATHER": [indexed("GATHER", (1, 8, 6, 3), [3, 0, 0], 3), indexed("GATHER", (1, 3, 6, 4), [1, 3, 5], 1),
+               indexed("GATHER", (1, 8, 3, 4), [4, 0, 1], 2)],
     "GELU": [unary("GELU", {"Gelu": {"approximate": False}}), unary("GELU", {"Gelu": {"approximate": True}})],
     "HARD_SWISH": [unary("HARD_SWISH")],
-    "LEAKY_RELU": [unary("LEAKY_RELU", {"LeakyRelu": {"alpha": 0.3}})],
+    "L2_NORMALIZATION": [unary("L2_NORMALIZATION", {"L2Norm": {}})],
     "L2_POOL_2D": [pool("L2_POOL_2D", (2, 2), 2, False)],
-    "LOCAL_RESPONSE_NORMALIZATION": [neighbours],
-    "LOG": [positive("LOG")],
+    "LEAKY_RELU": [unary("LEAKY_RELU", {"LeakyRelu": {"alpha": 0.3}})],
+    "LOCAL_RESPONSE_NORMALIZATION": [local_response],
+    "LOG": [on_values_from_1_to_2("LOG")],
     "LOGISTIC": [unary("LOGISTIC")],
+    "LOG_SOFTMAX": [unary("LOG_SOFTMAX", {"LogSoftmax": {}})],
     "MAXIMUM": [with_map("MAXIMUM"), with_constant("MAXIMUM", 0.0), with_constant("MAXIMUM", 0.25)],
     "MAX_POOL_2D": [pool("MAX_POOL_2D", (2, 2), 2, False), pool("MAX_POOL_2D", (3, 3), 2, True)],
-    "MEAN": [reduced("MEAN", True), reduced("MEAN", False), over("MEAN", [2]), over("MEAN", [1, 2, 3])],
+    "MEAN": [reduction("MEAN"), reduction("MEAN", keep=False), reduction("MEAN", [2]), reduction("MEAN", [1, 2, 3])],
     "MINIMUM": [with_map("MINIMUM"), with_constant("MINIMUM", 0.25), with_constant("MINIMUM", [1.0, -2.0, 0.5, 3.0])],
     "MIRROR_PAD": [padded("MIRROR_PAD", [[0, 0], [2, 1], [1, 3], [0, 0]], (1, 11, 10, 4), mode=0),
                    padded("MIRROR_PAD", [[0, 0], [2, 1], [1, 3], [0, 0]], (1, 11, 10, 4), mode=1)],
@@ -361,18 +357,17 @@ CASES: dict[str, list[Build]] = {
             padded("PAD", [[0, 0], [1, 0], [0, 0], [3, 6]], (1, 9, 6, 13))],
     "PADV2": [padded("PADV2", [[0, 0], [1, 2], [0, 1], [0, 0]], (1, 11, 7, 4), -1.5),
               padded("PADV2", [[0, 0], [0, 0], [0, 1], [0, 2]], (1, 8, 7, 6), 0.0)],
-    "POW": [positive("POW", 1.7)],
+    "POW": [on_values_from_1_to_2("POW", 1.7)],
     "PRELU": [prelu(1, 1, 4), prelu(8, 6, 4), prelu(8, 1, 4)],
     "QUANTIZE": [quantized],
     **{kind: [of_booleans(kind)] for kind in ("REDUCE_ALL", "REDUCE_ANY")},
-    "REDUCE_PROD": [reduced("REDUCE_PROD", True), over("REDUCE_PROD", [3])],
-    "REDUCE_MAX": [reduced("REDUCE_MAX", True), reduced("REDUCE_MAX", False), over("REDUCE_MAX", [3])],
-    "REDUCE_MIN": [reduced("REDUCE_MIN", True), over("REDUCE_MIN", [1, 3])],
+    "REDUCE_MAX": [reduction("REDUCE_MAX"), reduction("REDUCE_MAX", keep=False), reduction("REDUCE_MAX", [3])],
+    "REDUCE_MIN": [reduction("REDUCE_MIN"), reduction("REDUCE_MIN", [1, 3])],
+    "REDUCE_PROD": [reduction("REDUCE_PROD"), reduction("REDUCE_PROD", [3])],
     "RELU": [unary("RELU")],
     "RELU6": [unary("RELU6")],
     "RELU_0_TO_1": [unary("RELU_0_TO_1")],
     "RELU_N1_TO_1": [unary("RELU_N1_TO_1")],
-    "RSQRT": [positive("RSQRT")],
     "RESHAPE": [reshaped("RESHAPE", (1, 4)), computed_shape],
     "RESIZE_BILINEAR": [resized("RESIZE_BILINEAR", (16, 12), False, True),
                         resized("RESIZE_BILINEAR", (11, 5), False, True),
@@ -381,14 +376,15 @@ CASES: dict[str, list[Build]] = {
     "RESIZE_NEAREST_NEIGHBOR": [resized("RESIZE_NEAREST_NEIGHBOR", (16, 12), False, False),
                                 resized("RESIZE_NEAREST_NEIGHBOR", (11, 5), False, True),
                                 resized("RESIZE_NEAREST_NEIGHBOR", (13, 9), True, False)],
-    "COS": [unary("COS", {"Cos": {}})],
+    "REVERSE_V2": [indexed("REVERSE_V2", MAP, [2])],
+    "RSQRT": [on_values_from_1_to_2("RSQRT")],
     "SIN": [unary("SIN")],
     "SLICE": [sliced],
     "SOFTMAX": [unary("SOFTMAX", {"Softmax": {"beta": 1.0}}), unary("SOFTMAX", {"Softmax": {"beta": 0.5}})],
     "SPACE_TO_DEPTH": [blocks("SPACE_TO_DEPTH", (1, 4, 3, 16), "SpaceToDepth")],
     "SPLIT": [split("SPLIT")],
     "SPLIT_V": [split("SPLIT_V")],
-    "SQRT": [positive("SQRT")],
+    "SQRT": [on_values_from_1_to_2("SQRT")],
     "SQUARE": [unary("SQUARE")],
     "SQUARED_DIFFERENCE": [with_map("SQUARED_DIFFERENCE")],
     "SQUEEZE": [reshaped("SQUEEZE", (1, 4))],
@@ -396,12 +392,12 @@ CASES: dict[str, list[Build]] = {
                       strided([0, 0, -1, 0], [0, 0, 0, 4], [1, 3, -1, 1], (1, 3, 6, 4), beginMask=1, endMask=7),
                       vector_part],
     "SUB": [with_map("SUB"), with_constant("SUB", 0.5), with_constant("SUB", 0.5, first=True)],
-    "SUM": [reduced("SUM", True), reduced("SUM", False), over("SUM", [3]), over("SUM", [1, 3])],
+    "SUM": [reduction("SUM"), reduction("SUM", keep=False), reduction("SUM", [3]), reduction("SUM", [1, 3])],
     "TANH": [unary("TANH")],
+    "TILE": [pixel_of_all("TILE", [1, 8, 6, 1]), repeated("TILE", 2, 3), repeated("TILE", 3, 2)],
     "TRANSPOSE": [reshaped("TRANSPOSE", (1, 4, 1, 1)),
                   lambda file, x: file.op("TRANSPOSE", [x, file.constant([0, 2, 1, 3], "i4")], (1, 6, 8, 4))],
     "TRANSPOSE_CONV": [transposed(2, 2, True), transposed(3, 2, True), transposed(4, 2, False), transposed(3, 1, True)],
-    "Convolution2DTransposeBias": [transposed(2, 2, True, custom=True)],
 }  # fmt: skip
 
 

@@ -489,7 +489,7 @@ def test_free_height_and_width() -> None:
         to_graph(model, sizes={"picture": (12, 20)})
 
 
-def test_fixed_sizes_stay() -> None:
+def test_fixed_sizes_are_kept() -> None:
     file = File()
     model = parsed(file.bytes([file.conv(file.input())]))
     with pytest.raises(InputError, match="leave it out"):

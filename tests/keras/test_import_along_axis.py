@@ -47,7 +47,7 @@ def test_takes_along_an_axis_broadcast() -> None:
 
 
 @pytest.mark.parametrize(("other", "result"), [("nkij", "nkj"), ("ni", "n"), ("ni", "ni"), ("in", ""), ("jk", "knij")])
-def test_einsum_keeps_axes_that_a_constant_has_too(other: str, result: str) -> None:
+def test_einsum_keeps_axes_shared_with_a_constant(other: str, result: str) -> None:
     sizes = {"n": 48, "i": 4, "j": 3, "k": 2}
     constant = RNG.random([sizes[axis] for axis in other]).astype(np.float32)
     check(X, K.einsum(f"bni,{other}->b{result}", K.reshape(stem(), (-1, 48, 4)), constant))

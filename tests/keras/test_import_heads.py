@@ -226,7 +226,7 @@ def test_pictures_have_1_3_or_4_channels(channels: int, fit: str | None) -> None
     assert graph.input.attrs["fit"] == fit
 
 
-def test_a_picture_may_be_numbers() -> None:
+def test_an_input_with_three_channels_can_be_numeric() -> None:
     x = keras.Input((8, 8, 3), name="depths")
     network = keras.Model(x, L.Conv2D(4, 3, activation="sigmoid")(x))
     graph = to_graph(network, io_options=IoOptions({"depths": (0.0, 50.0)}, {"depths": "none"}))

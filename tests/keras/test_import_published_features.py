@@ -72,7 +72,7 @@ def test_dense_layers_quantised_to_int8() -> None:
 
 
 @pytest.mark.parametrize("strides", [1, 2, (3, 2)])
-def test_a_transposed_convolution_softens_its_channels_and_not_the_phases_of_its_blocks(strides: Any) -> None:
+def test_softmax_of_a_transposed_convolution_is_over_channels(strides: Any) -> None:
     for kernel, activation in ((3, "softmax"), (2, "log_softmax")):
         y = L.Conv2DTranspose(3, kernel, strides=strides, padding="same", activation=activation)(stem())
         check(X, L.Conv2D(2, 1)(y))
@@ -86,7 +86,7 @@ def test_a_transposed_convolution_softens_its_channels_and_not_the_phases_of_its
         lambda x: L.Rescaling(1 / 255)(L.MaxPooling2D(2)(L.ZeroPadding2D(1)(x))),
     ],
 )
-def test_pictures_are_bytes_though_they_are_resized_before_they_are_rescaled(before: Callable[[Any], Any]) -> None:
+def test_input_range_is_recognised_when_resizing_precedes_rescaling(before: Callable[[Any], Any]) -> None:
     x = keras.Input((12, 9, 3))
     check(x, L.Conv2D(4, 3)(before(x)), fed=(0.0, 255.0))
 
@@ -99,7 +99,7 @@ def test_pictures_of_integers_are_bytes(dtype: str) -> None:
     assert graph.inputs[0].attrs["scales"] == (1.0,)
 
 
-def test_spectral_normalization_is_the_layer_in_it() -> None:
+def test_spectral_normalization_imports_as_its_inner_layer() -> None:
     y = L.SpectralNormalization(L.Conv2D(5, 4, strides=2, padding="same", activation="relu"))(stem())
     graph = check(X, L.SpectralNormalization(L.Dense(3))(L.Flatten()(y)))
     assert operators(graph) == ["conv2d", "conv2d", "flatten_rows", "dense"]
@@ -128,18 +128,18 @@ def test_unit_norms_of_a_map_over_several_axes() -> None:
     check(X, L.UnitNormalization(axis=(1, 2, 3))(stem()) + K.normalize(stem(), axis=2))
 
 
-def test_a_single_number_of_a_vector_weighs_a_map_whose_ranges_a_batch_norm_knows() -> None:
+def test_data_free_ranges_of_maps_weighted_by_a_vector_element() -> None:
     weights = L.Dense(2, activation="softmax")(L.GlobalAveragePooling2D()(stem()))
     parts = [L.BatchNormalization()(stem()) * K.reshape(weights[:, index], (-1, 1, 1, 1)) for index in range(2)]
     graph = check(X, L.Conv2D(3, 1)(L.Add()(parts)))
-    data_free.from_norms(graph)
+    data_free.from_norms(graph)  # does not raise
 
 
 MATRIX = np.random.default_rng(0).normal(0.0, 0.5, (5, 4)).astype(np.float32)
 
 
 @pytest.mark.parametrize(
-    "product",
+    "multiply",
     [
         lambda x: K.matmul(x, MATRIX),
         lambda x: K.dot(x, MATRIX),
@@ -148,15 +148,15 @@ MATRIX = np.random.default_rng(0).normal(0.0, 0.5, (5, 4)).astype(np.float32)
         lambda x: K.einsum("bhwc,dc->bhwd" if len(x.shape) == 4 else "bc,dc->bd", x, MATRIX.T),
     ],
 )
-def test_products_with_a_constant_matrix_stay_in_shaders(product: Callable[[Any], Any]) -> None:
-    assert operators(check(X, L.Conv2D(3, 3)(product(stem())))) == ["conv2d", "conv2d", "conv2d"]
-    assert operators(check(X, product(L.GlobalAveragePooling2D()(stem()))))[1:] == ["global_average_pool", "dense"]
+def test_products_with_a_constant_matrix_stay_in_shaders(multiply: Callable[[Any], Any]) -> None:
+    assert operators(check(X, L.Conv2D(3, 3)(multiply(stem())))) == ["conv2d", "conv2d", "conv2d"]
+    assert operators(check(X, multiply(L.GlobalAveragePooling2D()(stem()))))[1:] == ["global_average_pool", "dense"]
 
 
 def test_sequences_times_a_constant_matrix() -> None:
     rows = L.Reshape((12, 20))(stem())
-    big = np.tile(MATRIX, (4, 1))
-    check(X, K.tensordot(rows, big, axes=1) + K.dot(rows, big))
+    tall_matrix = np.tile(MATRIX, (4, 1))
+    check(X, K.tensordot(rows, tall_matrix, axes=1) + K.dot(rows, tall_matrix))
     with pytest.raises(ModelError, match="multiply the last axis of a tensor by a constant"):
         to_graph(keras.Model(X, K.tensordot(stem(), np.ones((6, 2)), axes=[[2], [0]])))
 

@@ -206,7 +206,7 @@ def test_an_open_size_without_an_option_is_refused(sizes: dict[str, tuple[int, i
         to_graph(open_model(), io_options=IoOptions(sizes=sizes))
 
 
-def test_a_fixed_size_stays() -> None:
+def test_a_fixed_size_is_kept() -> None:
     x = keras.Input((8, 6, 3), name="photo")
     model = keras.Model(x, L.Conv2D(2, 3)(x))
     with pytest.raises(InputError, match="input 'photo'"):

@@ -16,7 +16,7 @@ from glsl_infer.importers import keras as importer
 L = keras.layers
 
 
-class Own(L.Layer):
+class UnknownLayer(L.Layer):
     """Layer unknown to the process that reads the file."""
 
     def call(self, inputs):
@@ -28,28 +28,27 @@ def head(x: keras.KerasTensor) -> keras.KerasTensor:
 
 
 @pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exportable(tmp_path_factory: pytest.TempPathFactory) -> Path:
     x = keras.Input((8, 8, 3), name="picture")
     y = L.Dropout(0.5, name="drop")(L.Conv2D(4, 3, activation="relu", name="conv")(x))
-    path = tmp_path_factory.mktemp("good") / "model.keras"
+    path = tmp_path_factory.mktemp("exportable") / "model.keras"
     keras.Model(x, head(y)).save(path)
     return path
 
 
 @pytest.fixture(scope="module")
-def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a chain of layers refused by class, by option, by shape and by the compiler."""
-    ran = []
+def refused_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a model with layers refused by class, by option, by shape and by the compiler."""
     x = keras.Input((9, 9, 3), name="picture")
-    y = L.Lambda(lambda t: (ran.append(1), t)[1], name="code")(x)
-    y = Own(name="own")(y)
+    y = L.Lambda(lambda t: t, name="code")(x)
+    y = UnknownLayer(name="own")(y)
     y = L.Conv2D(5, 3, name="five")(L.AutoContrast(name="contrast")(y))
     y = L.Resizing(14, 14, "area", name="area")(y)
     y = L.Conv2D(5, 3, activation="sigmoid", name="conv")(y)
     flat = L.Flatten(name="flat")(y)
     rows = L.Masking(name="row-mask")(L.Reshape((144, 5), name="rows")(y))
     rows = L.RNN(L.GRUCell(3), name="memory")(rows)
-    path = tmp_path_factory.mktemp("bad") / "model.keras"
+    path = tmp_path_factory.mktemp("refused") / "model.keras"
     keras.Model(x, {"a": L.Dense(2, name="out")(flat), "b": rows}).save(path)
     return path
 
@@ -59,8 +58,8 @@ def inspected(capsys: Capture, path: Path) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_model_that_exports(good: Path, capsys: Capture) -> None:
-    inspection = inspected(capsys, good)
+def test_a_model_that_exports(exportable: Path, capsys: Capture) -> None:
+    inspection = inspected(capsys, exportable)
     assert {row["layer"]: row["runs"] for row in inspection["layers"]} == {
         "picture": "shader",
         "conv": "shader",
@@ -71,12 +70,12 @@ def test_a_model_that_exports(good: Path, capsys: Capture) -> None:
     assert inspection["exports"]
     assert inspection["needs_pictures"]
     assert inspection["counts"] == {"shader": 4, "dropped": 1}
-    assert main(["inspect", str(good)]) == 0
+    assert main(["inspect", str(exportable)]) == 0
     assert "can be exported; the export needs --images DIR" in capsys.readouterr().out
 
 
-def test_problems_after_a_refused_layer_are_listed(bad: Path, capsys: Capture) -> None:
-    inspection = inspected(capsys, bad)
+def test_problems_after_a_refused_layer_are_listed(refused_model: Path, capsys: Capture) -> None:
+    inspection = inspected(capsys, refused_model)
     rows = {row["layer"]: row for row in inspection["layers"]}
     refused_rows = {name for name, row in rows.items() if row["runs"] == "refused"}
     assert refused_rows >= {"code", "own", "contrast", "memory"}
@@ -100,12 +99,12 @@ def test_a_refused_layer_after_cpu_layers_is_the_only_problem(tmp_path: Path, ca
     assert (runs["matmul"], runs["conv"], runs["odd"], runs["out"]) == ("CPU", "shader", "refused", "shader")
 
 
-def test_the_table_has_a_line_for_each_layer(bad: Path, capsys: Capture) -> None:
-    assert main(["inspect", str(bad)]) == 0
+def test_the_table_has_a_line_for_each_layer(refused_model: Path, capsys: Capture) -> None:
+    assert main(["inspect", str(refused_model)]) == 0
     lines = capsys.readouterr().out.splitlines()
     for layer, words in {
         "code": ("Lambda", "refused"),
-        "own": ("Own", "refused"),
+        "own": ("UnknownLayer", "refused"),
         "conv": ("Conv2D", "shader"),
         "memory": ("RNN", "refused"),
     }.items():
@@ -114,9 +113,13 @@ def test_the_table_has_a_line_for_each_layer(bad: Path, capsys: Capture) -> None
         assert words[1] in line
 
 
-def test_export_reports_the_same_problems_and_labels_and_pictures(bad: Path, tmp_path: Path, capsys: Capture) -> None:
-    inspection = inspected(capsys, bad)
-    assert main(["export", str(bad), "-o", str(tmp_path / "o.glslnn"), "--images", str(tmp_path / "none")]) == 2
+def test_export_reports_the_same_problems_and_missing_images(
+    refused_model: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    inspection = inspected(capsys, refused_model)
+    assert (
+        main(["export", str(refused_model), "-o", str(tmp_path / "o.glslnn"), "--images", str(tmp_path / "none")]) == 2
+    )
     message = capsys.readouterr().err
     for problem in inspection["problems"]:
         assert problem in message
@@ -143,5 +146,7 @@ def test_a_lambda_is_not_executed(tmp_path: Path) -> None:
     assert not marker.exists()
 
 
-def test_options_for_exported_models_are_refused(good: Path, capsys: Capture) -> None:
-    assert "--passes, --images and --onnx-view need an exported model" in refused(capsys, ["inspect", good, "--passes"])
+def test_options_for_exported_models_are_refused(exportable: Path, capsys: Capture) -> None:
+    assert "--passes, --images and --onnx-view need an exported model" in refused(
+        capsys, ["inspect", exportable, "--passes"]
+    )

@@ -118,7 +118,7 @@ def test_misnamed_splits_are_reported(folder, names):
     assert f"has {names[0]}, {names[1]}, but training needs both train and val" in refused(folder)
 
 
-def test_a_class_may_be_called_like_a_split(tmp_path):
+def test_a_class_can_have_the_name_of_a_split(tmp_path):
     for label in ("Train", "bus"):
         for index in range(40):
             save(tmp_path / label / f"{index}.png")

@@ -221,7 +221,7 @@ def test_the_order_of_the_labels_is_that_of_the_logits(image_folder):
     assert [path.parent.name for path in result.paths] == ["red", "red", "green", "green", "blue", "blue"]
 
 
-def test_a_split_may_lack_classes(image_folder):
+def test_a_split_can_lack_classes(image_folder):
     result = lp.find(image_folder / "test", ("cyan", *LABELS))
     assert set(result.truth.tolist()) == {1, 2, 3}
 

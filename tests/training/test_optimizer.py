@@ -34,7 +34,7 @@ def test_rates_reach_the_optimiser_step_by_step():
     assert len(set(np.round(steps, 6))) > 8
 
 
-def test_beyond_the_table_the_last_rate_stays():
+def test_the_last_rate_applies_after_the_table():
     rates = Rates(np.array([0.1, 0.2], np.float32))
     assert [float(rates(step)) for step in (0, 1, 2, 100)] == pytest.approx([0.1, 0.2, 0.2, 0.2])
     assert Rates(**rates.get_config()).get_config() == rates.get_config()

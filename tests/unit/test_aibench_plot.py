@@ -29,7 +29,7 @@ def row(test: int, **result: Any) -> dict[str, Any]:
 
 def test_twice_and_half_as_good_are_as_long(tmp_path: Path) -> None:
     rows = [row(4, ms=584.0), row(8, ms=2720.0), row(9, failed="no"), row(9, megapixels=8.0)]
-    plot.bars({"tests": rows, "machine": {"renderer": "a $5 GPU"}, "quick": False}, tmp_path / "p.png")
+    plot.plot_results({"tests": rows, "machine": {"renderer": "a $5 GPU"}, "quick": False}, tmp_path / "p.png")
     better, worse, largest = columns(tmp_path / "p.png")
     assert better == largest
     assert abs(better[0] - worse[1]) <= 3, "both begin at a Pixel 2"
@@ -37,6 +37,6 @@ def test_twice_and_half_as_good_are_as_long(tmp_path: Path) -> None:
 
 
 def test_a_run_in_which_all_failed_is_a_picture_too(tmp_path: Path) -> None:
-    plot.bars({"tests": [row(4, failed="no")], "machine": {}, "quick": True}, tmp_path / "p.png")
+    plot.plot_results({"tests": [row(4, failed="no")], "machine": {}, "quick": True}, tmp_path / "p.png")
     with Image.open(tmp_path / "p.png") as picture:
         assert picture.size[0] > 500

@@ -18,7 +18,7 @@ import parted
 import pytest
 import tiny
 from bundle_files import members_of, ordinary_user
-from conformance_parts import members
+from conformance_parts import sound_members
 from conformance_zip import zipped
 from graphs import conv_node, input_node, pool_node
 from PIL import Image
@@ -310,11 +310,11 @@ Data = dict[str, Any]
 
 def write_changed(folder: Path, change: Callable[[Data], object], extra: dict[str, bytes] | None = None) -> Path:
     """Write a file with a changed manifest, and extra members with their digests."""
-    data: Data = json.loads(members()[MANIFEST])
+    data: Data = json.loads(sound_members()[MANIFEST])
     data["members"].update({name: hashlib.sha256(content).hexdigest() for name, content in (extra or {}).items()})
     change(data)
     path = folder / "m.glslnn"
-    path.write_bytes(zipped({**members(), **(extra or {}), MANIFEST: json.dumps(data).encode()}))
+    path.write_bytes(zipped({**sound_members(), **(extra or {}), MANIFEST: json.dumps(data).encode()}))
     return path
 
 
@@ -340,7 +340,7 @@ def test_written_bundles_are_read_back(tmp_path: Path) -> None:
         read.require_one_part("this test")
 
 
-def test_attributes_younger_than_bundles_may_be_missing(tmp_path: Path) -> None:
+def test_attributes_newer_than_a_bundle_can_be_missing(tmp_path: Path) -> None:
     body = [
         input_node(5),
         conv_node(np.random.default_rng(1), "a", ("image",), 3, 4),
@@ -356,7 +356,7 @@ def test_attributes_younger_than_bundles_may_be_missing(tmp_path: Path) -> None:
 
 
 def test_the_schema_describes_bundles_of_parts() -> None:
-    data = json.loads(members()[MANIFEST])
+    data = json.loads(sound_members()[MANIFEST])
     schema = {**SCHEMA["$defs"]["parted"], "$defs": SCHEMA["$defs"]}
     jsonschema.Draft202012Validator(schema).validate(data)
     data["parts"][0]["operators"] = []
@@ -432,7 +432,7 @@ def test_members_of_no_part(tmp_path: Path, extra: str, message: str) -> None:
 
 
 def test_a_damaged_gpu_part_is_named(tmp_path: Path) -> None:
-    data = json.loads(members()["parts/2/manifest.json"])
+    data = json.loads(sound_members()["parts/2/manifest.json"])
     data["limits"]["texture_units"] += 1
     changed = json.dumps(data).encode()
     with pytest.raises(BundleError, match=r"parts\[2\]: limits are") as caught:

@@ -58,7 +58,7 @@ def test_arrays_without_an_axis_of_one(tmp_path: Path) -> None:
         assert len(samples(graph, [tmp_path / "x.npy"])) == count
 
 
-def test_channels_may_be_first_as_in_onnx(tmp_path: Path) -> None:
+def test_channels_can_be_first_as_in_onnx(tmp_path: Path) -> None:
     for shape in ((12, 9, 2), (1, 30, 4)):
         node = replace(input_node(12), attrs={"shape": shape, "fit": None, "scales": None, "zeros": None})
         graph = Graph("g", (node, conv_node(RANDOM, "a", ("image",), shape[2], 5), pool_node("pool", "a")), "pool")

@@ -98,7 +98,7 @@ def test_powers_of_two_move_by_one_float_away_from_zero() -> None:
     assert (np.nextafter(shifted, np.float32(0.0)) == values).all()
 
 
-def test_all_other_numbers_stay() -> None:
+def test_all_other_numbers_are_unchanged() -> None:
     values = np.array([0.0, 0.3, -3.0, 256.0, 1.0 / 512.0, 1.0000001, 5.5], np.float32)
     assert streamed(values).tobytes() == values.tobytes()
     assert streamed(np.zeros((2, 0, 4), np.float32)).shape == (2, 0, 4)

@@ -204,7 +204,7 @@ def test_detections_are_sorted_and_end_in_zeros() -> None:
         ("tensor_pad", {"padding": (1,)}, [(2,)], "for each axis"),
         ("gather_points", {}, [(2, 3), (4, 3)], "indices of shape"),
         ("gather_elements", {"axis": 0}, [(2, 3), (4, 4)], "indices of shape"),
-        ("scatter", {}, [(2, 3), (1, 1), (1, 2)], "numbers of shape"),
+        ("scatter", {}, [(2, 3), (1, 1), (1, 2)], "updates of shape"),
         ("cumulative_sum", {"axis": 1}, [(2,)], "axis 1 of a tensor with 1 axes"),
         ("lstm", {}, [(2, 3)], "a kernel of shape"),
         ("grid_sample", {"mode": "cubic"}, [(2, 2, 1), (1, 1, 2)], "there are"),
@@ -393,7 +393,7 @@ def test_each_norm_of_a_vector_by_hand(kind: str, expected: list[float]) -> None
 
 @pytest.mark.parametrize(
     "attrs, message",
-    [({"kind": "group"}, "a normalisation 'group'"), ({"gamma": (1.0, 2.0)}, "2 numbers as gamma of 3")],
+    [({"kind": "group"}, "a normalisation 'group'"), ({"gamma": (1.0, 2.0)}, "a gamma of 2 elements; give 1 or 3")],
 )
 def test_normalisations_that_are_refused(attrs: dict[str, object], message: str) -> None:
     node = Node("y", "vector_norm", ("x",), {**ops.get("vector_norm").attrs, **attrs})

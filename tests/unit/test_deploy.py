@@ -258,6 +258,8 @@ def test_a_task_of_the_package_with_its_models_and_program(
     assert (
         main(["deploy", "--check", str(file)]) == 0 and "no problems found (task face-mesh)" in capsys.readouterr().out
     )
+    assert main(["deploy", "--check", "--json", str(file)]) == 0
+    assert json.loads(capsys.readouterr().out) == {"models": [], "task": "face-mesh"}
     assert main(["deploy", str(file)]) == 0
     assert "\n  programs/ring.sh\n" in capsys.readouterr().out
     out = working_folder / "deployment"
@@ -280,7 +282,6 @@ def test_a_task_of_the_package_with_its_models_and_program(
     assert report in capsys.readouterr().out and not (out / "programs").exists()
 
 
-@pytest.mark.slow
 def test_a_task_of_the_user_is_deployed_with_its_detector(
     working_folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

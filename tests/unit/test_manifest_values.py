@@ -262,7 +262,7 @@ def test_layer_values_of_another_kind_or_shape_are_refused() -> None:
                     _ = with_network(with_layer(name, output=output)).graph
 
 
-def test_clear_colours_come_back() -> None:
+def test_clear_colours_are_restored() -> None:
     for bundle in (*GOOD.values(), tiny.tiny_bundle()):
         for texture in bundle.manifest.textures:
             if texture.kind != "target":

@@ -48,7 +48,7 @@ def test_none_of_these_is_first_if_it_is_most_probable() -> None:
 
 
 def test_the_logit_grows_with_the_distance_across_the_directions() -> None:
-    """The characters of a direction are steps from ``zero``: here 4 and 3 steps of 0.2, a vector of length 1."""
+    """The characters of a direction are steps from the one for 0: here 4 and 3 steps of 0.2, a vector of length 1."""
     none = rule({"least": 1.0, "logit": 2.0, "scale": 0.5, "mean": 1.0, "step": 0.2, "directions": ["430"]}, "0")
     assert none.logit_of(np.array([1.0, 1.0, 1.0])) == pytest.approx(2.0)
     assert none.logit_of(np.array([9.0, 7.0, 1.0])) == pytest.approx(2.0), "along the direction"

@@ -129,7 +129,7 @@ def test_optimising_is_idempotent() -> None:
     assert str(optimize.optimize(once)) == str(once)
 
 
-def test_final_softmax_goes_and_others_stay() -> None:
+def test_only_the_final_softmax_is_removed() -> None:
     rng = np.random.default_rng(0)
     nodes = [
         input_node(5),
@@ -267,7 +267,7 @@ def test_an_activation_is_fused_across_a_move(move: Node) -> None:
     assert [node.name for node in graph.nodes][1:] == ["act-before", "act"]
 
 
-def test_activations_of_parts_and_of_channels_stay() -> None:
+def test_activations_of_parts_and_of_channels_are_kept() -> None:
     rng = np.random.default_rng(0)
     a = conv_node(rng, "a", ("image",), 3, 8, activation="linear")
     corner = Node("m", "spatial_slice", ("a",), {"begin": (0, 0), "size": (1, 1)})

@@ -1,4 +1,4 @@
-"""Control characters, invisible characters and formulas of untrusted text in terminals and tables."""
+"""Escaping of control characters, invisible characters and formulas of untrusted text, for terminals and tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_invisible_characters_are_escaped_in_labels() -> None:
 @pytest.mark.parametrize(
     "text", ["größte Äpfel", "日本語", "👩\u200d🌾 farmer", "שלום", "a\\b", "naïve cafe\u0301", " \u00a0"]
 )
-def test_words_of_all_languages_stay(text: str) -> None:
+def test_words_of_all_languages_are_unchanged(text: str) -> None:
     assert one_line(text) == visible(text) == cell(text) == text
 
 
@@ -65,7 +65,7 @@ def test_a_tab_cannot_hide_a_formula() -> None:
     assert [cell("\t=1"), cell("\r=1"), cell("\n=1"), cell(None)] == ["\\u0009=1", "\\u000d=1", "\\u000a=1", ""]
 
 
-def test_a_table_holds_no_control_character(tmp_path: Path) -> None:
+def test_tables_have_no_control_characters(tmp_path: Path) -> None:
     with open_table(tmp_path / "out.csv", ["file", "label"]) as table:
         table.write([Path("a\x1b[2J.jpg"), "=HYPERLINK(1)\r\nforged,row"])
     text = (tmp_path / "out.csv").read_text("utf-8")
@@ -75,7 +75,7 @@ def test_a_table_holds_no_control_character(tmp_path: Path) -> None:
     ]
 
 
-def test_a_refused_argument_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_refused_arguments_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["classify", "a.jpg", "--context", "\x1b]0;title\x07"])
     assert main(["inspect", "a\x1b[31m\nerror: fine.glslnn"]) == 2
@@ -86,13 +86,13 @@ def test_a_refused_argument_is_shown(capsys: pytest.CaptureFixture[str]) -> None
     assert errors.replace("\n", "").isprintable()
 
 
-def test_the_streams_come_back(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stdout_and_stderr_are_restored(capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.stdout, sys.stderr
     main(["inspect", "nowhere.glslnn"])
     assert (sys.stdout, sys.stderr) == before
 
 
-def test_a_traceback_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracebacks_are_escaped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
     with pytest.raises(Exception, match="nowhere") as caught:
         main(["inspect", "nowhere\x1b[2J.glslnn", "--debug"])

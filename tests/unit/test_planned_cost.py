@@ -16,7 +16,7 @@ from glsl_infer.compiler.planned_cost import Plans, planned
 from glsl_infer.compiler.ranges import Calibration, Precision, prepare, sensitivity
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.lowering.builder import Builder
-from glsl_infer.lowering.frame_cost import DENSE, other_work
+from glsl_infer.lowering.frame_cost import INSTRUCTIONS_PER_DENSE_WEIGHT, other_work
 from glsl_infer.lowering.target import Target
 from glsl_infer.lowering.weights_plan import Cost
 
@@ -94,7 +94,7 @@ def test_dense_layers_are_work_too() -> None:
         graph = prepare(optimize(classifier(rng, body, 16, classes))).graph
         return planned(graph, calibrated=True).work
 
-    assert work(100) - work(4) == pytest.approx(DENSE * 16 * 96, rel=0.01)
+    assert work(100) - work(4) == pytest.approx(INSTRUCTIONS_PER_DENSE_WEIGHT * 16 * 96, rel=0.01)
 
 
 @pytest.mark.parametrize(("bits", "instructions"), [({}, 38.0), ({"pool": 8}, 38.0), ({"pool": 16}, 2 * 123.0)])

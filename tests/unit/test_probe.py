@@ -42,7 +42,7 @@ def test_records_are_the_references_bytes() -> None:
         layer_records = records[layer.offset : layer.offset + layer.count]
         if isinstance(value, FixedPoint):
             continue
-        stored = quantize.to_bytes(outputs[layer.layer])
+        stored = quantize.encode_8_bits(outputs[layer.layer])
         slices = set()
         for record in layer_records:
             x, y = int(record["x"]), int(record["y"])

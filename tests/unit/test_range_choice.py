@@ -40,7 +40,7 @@ def test_zero_is_a_byte(ends, common, equal) -> None:
     assert not any(np.signbit(zero) for zero in zeros), "no -0 in a file"
     assert (scales > 0).all() and np.isfinite(scales).all()
     assert (scales == scales.astype(np.float32)).all()
-    assert (quantize.store8(np.zeros(len(low)), scales, zeros) == 0).all()
+    assert (quantize.round_to_8_bits(np.zeros(len(low)), scales, zeros) == 0).all()
 
 
 @given(ENDS)

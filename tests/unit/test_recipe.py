@@ -84,7 +84,7 @@ def test_the_decay_waits_for_the_warm_up():
     assert rates[:20] == pytest.approx(0.8 * np.arange(1, 21) / 20) and rates_fall_at(rates) == 20
 
 
-def test_halving_stops_at_the_final_rate_and_may_take_part_of_an_epoch():
+def test_halving_stops_at_the_final_rate_and_can_last_part_of_an_epoch():
     rates = learning_rates(scheduled(3, kind="halving", warmup=0, plateau=1, halve_every=0.5, final=0.2), 4)
     assert rates == pytest.approx([0.8] * 4 + [0.4] * 2 + [0.2] * 2 + [0.16] * 4)
 
@@ -106,7 +106,7 @@ def test_a_shorter_run_has_the_same_shape():
     assert np.allclose(learning_rates(short, 50), learning_rates(full_run, 1))
 
 
-def test_a_run_may_be_too_short_for_all_phases():
+def test_a_run_can_be_too_short_for_all_phases():
     phases = (Phase(10, scale=0.5), Phase(10), Phase(1, quantized=True))
     assert [phase.epochs for phase in replace(Recipe(), phases=phases).changed(epochs=42).phases] == [20, 20, 2]
     short = Recipe(phases=phases).changed(epochs=2, batch=5, seed=9)

@@ -436,7 +436,7 @@ def test_local_responses_are_squares_a_sum_and_a_product(region: str, beta: floa
         ("channel_extreme", [(2, 2, 4)], {"operation": "median"}, "an operation 'median'; there are: max, min"),
         ("channel_argmax", [(2, 2, 300)], {}, "the number of one of 300 channels; a byte holds one of at most 256"),
         ("channel_norm", [(2, 2, 4)], {"kind": "batch"}, "a normalisation 'batch'"),
-        ("channel_norm", [(2, 2, 4)], {"gamma": (1.0, 2.0)}, "a gamma for 2 channels on 4; give one, or one a channel"),
+        ("channel_norm", [(2, 2, 4)], {"gamma": (1.0, 2.0)}, "a gamma of 2 elements; give 1 or 4"),
         ("map_norm", [(2, 2, 4), (4,), (3,)], {}, "give a map, and a mean and a deviation a channel"),
         ("group_statistics", [(6,), (6,)], {"groups": 4}, "4 groups of 6 channels; give a divisor"),
         ("group_statistics", [(6,), (5,)], {}, "give means and deviations of the same channels"),

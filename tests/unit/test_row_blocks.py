@@ -15,8 +15,8 @@ def test_rows_are_stored_as_in_the_complete_map(bits: int) -> None:
     assert np.prod(shape) > blocks.BLOCK_ELEMENTS
     values = np.random.default_rng(3).normal(size=shape)
     scales, zeros = np.linspace(1.0, 9.0, 33), np.arange(33.0)
-    stored = quantize.store_map(values, scales, zeros, bits)
-    rows = np.stack([quantize.store_map(row[None], scales, zeros, bits)[0] for row in values])
+    stored = quantize.round_to_map(values, scales, zeros, bits)
+    rows = np.stack([quantize.round_to_map(row[None], scales, zeros, bits)[0] for row in values])
     assert np.array_equal(stored, rows) and len(np.unique(stored[..., 0])) > 100
     assert [block.indices(70) for block in blocks.rows(shape)] == [(0, 49, 1), (49, 70, 1)]
     assert [*blocks.rows((3,))] == [slice(0, blocks.BLOCK_ELEMENTS)] and not [*blocks.rows((0, 4))]

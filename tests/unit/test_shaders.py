@@ -158,6 +158,21 @@ def test_macros_of_an_activation_are_not_those_of_another_template(name: str) ->
     assert not defined.intersection(re.findall(r"\b[A-Z][A-Z_]+\b", template(name)))
 
 
+NEVER_TOGETHER = {
+    ("after_texel.glsl", "WAIT"),  # only with convolution_texture.frag, which has no WAIT of its own
+    ("late.glsl", "LATE"),  # not with convolution.frag, whose LATE is a number
+}
+"""Includes and their macros of which some templates have another meaning."""
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if not name.startswith("activation_")])
+def test_macros_of_an_include_are_not_those_of_a_template(name: str) -> None:
+    templates_text = "\n".join(template(other) for other in FRAGMENTS)
+    own = set(re.findall(r"^#(?:define|ifdef|ifndef) (\w+)(?=[( \n])", templates_text, flags=re.MULTILINE))
+    macros = set(re.findall(r"^#define (\w+)(?=[( ])", template(name), flags=re.MULTILINE))
+    assert {(name, macro) for macro in own & macros} <= NEVER_TOGETHER
+
+
 def test_shaders_of_bundles_have_no_comments(tmp_path: Path, good: bytes) -> None:
     shaders = {name: data.decode() for name, data in members_of(good, tmp_path).items() if name.startswith("shaders/")}
     assert len(shaders) > 1

@@ -57,7 +57,7 @@ def test_outputs_move_less_than_by_the_nearest_weights_on_texels_never_seen(
     assert np.abs(together).max() <= 20
     nearest = np.rint(weights / step).astype(np.int64)
     assert error(together) < 0.8 * error(nearest)
-    assert error(together) < 0.8 * error(weight_bytes.sums_kept(weights / step))
+    assert error(together) < 0.8 * error(weight_bytes.round_preserving_sums(weights / step))
 
 
 def test_texels_that_are_always_0_leave_the_nearest_weights() -> None:

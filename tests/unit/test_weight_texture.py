@@ -16,7 +16,7 @@ from glsl_infer.graph import Node
 from glsl_infer.lowering import products_texture, weight_bytes, weight_pairs, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
-from glsl_infer.lowering.product_blocks import blocks_of
+from glsl_infer.lowering.product_blocks import slot_blocks
 from glsl_infer.lowering.texture_choice import ConvolutionWeights
 from glsl_infer.lowering.weight_pairs import WeightPairs
 from glsl_infer.lowering.weight_texture import Constants
@@ -247,7 +247,7 @@ def test_two_columns_of_one_texel_share_one_of_weights(kernel: tuple[int, ...], 
 
 def test_a_draw_needs_a_texture_for_the_weights() -> None:
     columns = columns_of((3, 3, 16, 8), 1)
-    blocks = blocks_of(columns, 8)
+    blocks = slot_blocks(columns, 8)
     assert products_texture.untextured(columns, blocks, MAX_TEXTURES - 1, 1.0) == ""
     assert "8 textures already" in products_texture.untextured(columns, blocks, MAX_TEXTURES, 1.0)
 

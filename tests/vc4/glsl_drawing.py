@@ -1,6 +1,16 @@
 """Draw small fragment shaders in a process on the virtual VideoCore IV (tests/vc4/on_executor.py starts it).
 
-Standard input has a list of cases as JSON, and standard output gets the pixels of each. The tests check them.
+Standard input has a list of cases as JSON, and standard output gets the pixels of each. The tests check them. The keys
+of a case are:
+
+- ``size``: width and height of the target, in pixels;
+- ``fragment``: the fragment shader's declarations and ``main``, with the varying ``at`` from 0 to 1;
+- ``textures``: descriptions for the samplers ``t0``, ``t1`` and so on, with base64 texels; default: none;
+- ``uniforms``: values of arrays of vec4 by name; default: none;
+- ``corners``: x and y of each vertex, from -1 to 1; default: a rectangle over the target;
+- ``indices``: bytes that order the corners; default: their own order;
+- ``mode``: GL primitive; default: a triangle strip, and needed with indices;
+- ``switches``: settings of the virtual GPU by name; default: those of the hardware.
 """
 
 from __future__ import annotations
@@ -11,11 +21,14 @@ import sys
 from ctypes import CDLL, c_char_p, c_float, c_int, c_uint, create_string_buffer
 from typing import Any
 
+from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.tools.videocore.executor import Controls
 
-GL = CDLL("libGLESv2.so.2")
-TEXTURE_2D, FRAMEBUFFER, RGBA, UNSIGNED_BYTE, ARRAY_BUFFER = 0x0DE1, 0x8D40, 0x1908, 0x1401, 0x8892
+gles = CDLL("libGLESv2.so.2")
+TEXTURE_CUBE_MAP = 0x8513
+CUBE_MAP_FACES = range(0x8515, 0x851B)
+TRIANGLE_STRIP = 5
 VERTEX = b"""attribute vec2 position;
 varying vec2 at; // 0 to 1 across the target
 void main() { at = position * 0.5 + 0.5; gl_Position = vec4(position, 0.0, 1.0); }
@@ -24,11 +37,11 @@ void main() { at = position * 0.5 + 0.5; gl_Position = vec4(position, 0.0, 1.0);
 
 def shader(kind: int, source: bytes) -> int:
     """Compile a shader, and return its name."""
-    name = GL.glCreateShader(kind)
-    GL.glShaderSource(name, 1, (c_char_p * 1)(source), None)
-    GL.glCompileShader(name)
+    name = gles.glCreateShader(kind)
+    gles.glShaderSource(name, 1, (c_char_p * 1)(source), None)
+    gles.glCompileShader(name)
     log = create_string_buffer(2000)
-    GL.glGetShaderInfoLog(name, 2000, None, log)
+    gles.glGetShaderInfoLog(name, 2000, None, log)
     if log.value.strip():
         raise SystemExit(f"{log.value.decode()} in {source.decode()}")
     return int(name)
@@ -36,75 +49,90 @@ def shader(kind: int, source: bytes) -> int:
 
 def program(fragment: str) -> int:
     """Link a fragment shader with a vertex shader for a rectangle, and return its name."""
-    name = GL.glCreateProgram()
-    GL.glAttachShader(name, shader(0x8B31, VERTEX))
-    GL.glAttachShader(name, shader(0x8B30, f"precision highp float; varying vec2 at; {fragment}".encode()))
-    GL.glBindAttribLocation(name, 0, b"position")
-    GL.glLinkProgram(name)
+    name = gles.glCreateProgram()
+    gles.glAttachShader(name, shader(GL.GL_VERTEX_SHADER, VERTEX))
+    gles.glAttachShader(
+        name, shader(GL.GL_FRAGMENT_SHADER, f"precision highp float; varying vec2 at; {fragment}".encode())
+    )
+    gles.glBindAttribLocation(name, 0, b"position")
+    gles.glLinkProgram(name)
     return int(name)
 
 
 def texture(description: dict[str, Any]) -> int:
     """Upload a texture or cube map as it is described, and return its name."""
     names = (c_uint * 1)()
-    GL.glGenTextures(1, names)
-    target = description.get("target", TEXTURE_2D)
-    GL.glBindTexture(target, names[0])
-    GL.glPixelStorei(0x0CF5, 1)
-    faces = range(0x8515, 0x851B) if target == 0x8513 else [TEXTURE_2D]
+    gles.glGenTextures(1, names)
+    target = description.get("target", GL.GL_TEXTURE_2D)
+    gles.glBindTexture(target, names[0])
+    gles.glPixelStorei(GL.GL_UNPACK_ALIGNMENT, 1)
+    faces = CUBE_MAP_FACES if target == TEXTURE_CUBE_MAP else [GL.GL_TEXTURE_2D]
     for face in faces:
-        GL.glTexImage2D(
+        gles.glTexImage2D(
             face, 0, description["format"], description["width"], description["height"], 0,
             description["format"], description["type"],
             base64.b64decode(description["texels"]),
         )  # fmt: skip
     if description.get("mipmaps"):
-        GL.glGenerateMipmap(target)
-    for parameter, value in ((0x2801, description["minify"]), (0x2800, description["magnify"])):
-        GL.glTexParameteri(target, parameter, value)
-    for parameter in (0x2802, 0x2803):
-        GL.glTexParameteri(target, parameter, description["wrap"])
+        gles.glGenerateMipmap(target)
+    for parameter, value in (
+        (GL.GL_TEXTURE_MIN_FILTER, description["minify"]),
+        (GL.GL_TEXTURE_MAG_FILTER, description["magnify"]),
+    ):
+        gles.glTexParameteri(target, parameter, value)
+    for parameter in (GL.GL_TEXTURE_WRAP_S, GL.GL_TEXTURE_WRAP_T):
+        gles.glTexParameteri(target, parameter, description["wrap"])
     return int(names[0])
+
+
+def make_target(width: int, height: int) -> None:
+    """Bind a framebuffer with a cleared texture of this size."""
+    names = (c_uint * 1)()
+    gles.glGenTextures(1, names)
+    gles.glBindTexture(GL.GL_TEXTURE_2D, names[0])
+    gles.glTexImage2D(GL.GL_TEXTURE_2D, 0, GL.GL_RGBA, width, height, 0, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, None)
+    gles.glTexParameteri(GL.GL_TEXTURE_2D, GL.GL_TEXTURE_MIN_FILTER, GL.GL_NEAREST)
+    framebuffer = (c_uint * 1)()
+    gles.glGenFramebuffers(1, framebuffer)
+    gles.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer[0])
+    gles.glFramebufferTexture2D(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, GL.GL_TEXTURE_2D, names[0], 0)
+    gles.glViewport(0, 0, width, height)
+    gles.glDisable(GL.GL_DITHER)
+    gles.glClearColor(c_float(0.2), c_float(0.4), c_float(0.6), c_float(0.8))
+    gles.glClear(GL.GL_COLOR_BUFFER_BIT)
+
+
+def bind_inputs(case: dict[str, Any]) -> None:
+    """Use the case's program, textures and uniforms."""
+    linked = program(case["fragment"])
+    gles.glUseProgram(linked)
+    for unit, description in enumerate(case.get("textures", ())):
+        gles.glActiveTexture(GL.GL_TEXTURE0 + unit)
+        texture(description)
+        gles.glUniform1i(gles.glGetUniformLocation(linked, f"t{unit}".encode()), unit)
+    for name, values in case.get("uniforms", {}).items():
+        array = (c_float * len(values))(*values)
+        gles.glUniform4fv(gles.glGetUniformLocation(linked, name.encode()), len(values) // 4, array)
 
 
 def draw(case: dict[str, Any]) -> bytes:
     """Draw a case, and return the bytes of its pixels."""
     width, height = case["size"]
-    names = (c_uint * 3)()
-    GL.glGenTextures(1, names)
-    GL.glBindTexture(TEXTURE_2D, names[0])
-    GL.glTexImage2D(TEXTURE_2D, 0, RGBA, width, height, 0, RGBA, UNSIGNED_BYTE, None)
-    GL.glTexParameteri(TEXTURE_2D, 0x2801, 0x2600)
-    framebuffer = (c_uint * 1)()
-    GL.glGenFramebuffers(1, framebuffer)
-    GL.glBindFramebuffer(FRAMEBUFFER, framebuffer[0])
-    GL.glFramebufferTexture2D(FRAMEBUFFER, 0x8CE0, TEXTURE_2D, names[0], 0)
-    GL.glViewport(0, 0, width, height)
-    GL.glDisable(0x0BD0)  # dithering
-    GL.glClearColor(c_float(0.2), c_float(0.4), c_float(0.6), c_float(0.8))
-    GL.glClear(0x4000)
-    used = program(case["fragment"])
-    GL.glUseProgram(used)
-    for unit, description in enumerate(case.get("textures", ())):
-        GL.glActiveTexture(0x84C0 + unit)
-        texture(description)
-        GL.glUniform1i(GL.glGetUniformLocation(used, f"t{unit}".encode()), unit)
-    for name, values in case.get("uniforms", {}).items():
-        flat = (c_float * len(values))(*values)
-        GL.glUniform4fv(GL.glGetUniformLocation(used, name.encode()), len(values) // 4, flat)
+    make_target(width, height)
+    bind_inputs(case)
     corners = case.get("corners", [-1, -1, 1, -1, -1, 1, 1, 1])
-    flat = (c_float * len(corners))(*corners)
-    GL.glBindBuffer(ARRAY_BUFFER, 0)
-    GL.glEnableVertexAttribArray(0)
-    GL.glVertexAttribPointer(c_uint(0), 2, 0x1406, 0, 0, flat)
+    vertices = (c_float * len(corners))(*corners)
+    gles.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)
+    gles.glEnableVertexAttribArray(0)
+    gles.glVertexAttribPointer(c_uint(0), 2, GL.GL_FLOAT, 0, 0, vertices)
     indices = case.get("indices")
     if indices:
-        GL.glDrawElements(case["mode"], len(indices), UNSIGNED_BYTE, bytes(indices))
+        gles.glDrawElements(case["mode"], len(indices), GL.GL_UNSIGNED_BYTE, bytes(indices))
     else:
-        GL.glDrawArrays(case.get("mode", 5), 0, len(corners) // 2)
+        gles.glDrawArrays(case.get("mode", TRIANGLE_STRIP), 0, len(corners) // 2)
     pixels = (c_uint * (width * height))()
-    GL.glReadPixels(c_int(0), 0, width, height, RGBA, UNSIGNED_BYTE, pixels)
-    error = GL.glGetError()
+    gles.glReadPixels(c_int(0), 0, width, height, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, pixels)
+    error = gles.glGetError()
     if error:
         raise SystemExit(f"GL error {error:#x} in {case['fragment']}")
     return bytes(pixels)
@@ -116,9 +144,9 @@ def main() -> None:
     drawn = []
     with Context("surfaceless"):
         for case in json.load(sys.stdin):
-            for name, word in {"ROUND": "hardware", "PACK": "round", **case.get("switches", {})}.items():
+            for name, setting in {"ROUND": "hardware", "PACK": "round", **case.get("switches", {})}.items():
                 if controls is not None:
-                    controls.switch(name, word)
+                    controls.switch(name, setting)
             drawn.append(base64.b64encode(draw(case)).decode())
     print(json.dumps(drawn))
 

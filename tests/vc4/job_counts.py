@@ -17,14 +17,14 @@ from glsl_infer.tools.videocore.simulation import jobs_of
 
 
 def main() -> None:
-    """Draw bundles job by job, and print the counters of each job."""
+    """Print the counters of each job, by bundle."""
     controls, results = Controls(), {}
     with Context("surfaceless") as context:
         for path in sys.argv[1:]:
             bundle = bundles.read(path)
             results[path] = []
             with Session(bundle, context=context) as session:
-                session.run(probe.inputs(bundle.manifest.inputs))
+                session.run(probe.inputs(bundle.manifest.inputs))  # exclude compilation and uploads
                 context.gl.Finish()
                 for calls in jobs_of(session.frame):
                     before = controls.counters()

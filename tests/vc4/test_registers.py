@@ -17,7 +17,7 @@ from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Node
 from glsl_infer.lowering.weight_bytes import MOST_SINGLE_COLUMNS
 from glsl_infer.lowering.weights_plan import READS_16_BITS, WINDOW_READS, WINDOW_READS_16_BITS
-from glsl_infer.ops.convolution_sum import AT_ONCE
+from glsl_infer.ops.convolution_sum import MAX_UNORDERED_FETCHES
 from glsl_infer.program import placement
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
@@ -143,7 +143,7 @@ def test_partial_sums_wait_for_both_halves(compiled: Compile, kernel: int, chann
 def test_many_partial_sums_wait_for_the_sum_so_far(compiled: Compile) -> None:
     result = compiled(layer(8, 192, (3, 3)))
     (sum_node,) = [node for node in result.bundle.graph.nodes if node.op == "convolution_sum"]
-    assert result.has_two_threads("partial sums") and sum_node.attrs["blocks"] > AT_ONCE // 2
+    assert result.has_two_threads("partial sums") and sum_node.attrs["blocks"] > MAX_UNORDERED_FETCHES // 2
 
 
 @pytest.mark.sampled(4)

@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import bundle_data
 import numpy as np
 import pytest
 import tiny
@@ -114,6 +115,24 @@ def with_manifest(bundle: Bundle, folder: Path) -> bytes:
         "passes.bin": manifest_json.pass_table(bundle.manifest),
     }
     return zipped(folder / "manifest.zip", rehashed(members)).read_bytes()
+
+
+def test_passes_of_many_quads_are_read(blank: Page, site: Site, tmp_path: Path) -> None:
+    members = members_of((FOLDER / "operator-of-tomorrow.glslnn").read_bytes(), tmp_path)
+    data = bundle_data.combined_data(members)
+    loops = next(entry for entry in data["passes"] if entry["layer"] == "pool")
+    loops["quads"] = loops["quads"] * 200_000  # more than an engine passes to a function as arguments
+    site.files["/many"] = zipped(tmp_path / "many.zip", bundle_data.members_from(data, members)).read_bytes()
+    assert "passes.bin" in blank.evaluate(READ_MEMBERS, "many")
+
+
+def test_a_duplicate_key_is_named(blank: Page, site: Site, tmp_path: Path) -> None:
+    members = members_of((FOLDER / "operator-of-tomorrow.glslnn").read_bytes(), tmp_path)
+    manifest = members["manifest.json"].replace(b"{", b'{"surprise": 1, "surprise": 2, ', 1)
+    site.files["/twice"] = zipped(tmp_path / "twice.zip", {**members, "manifest.json": manifest}).read_bytes()
+    ((kind, rule, message),) = blank.evaluate(READ, ["twice"]).values()
+    assert (kind, rule) == ("BundleError", "keys")
+    assert "an object has the key 'surprise' twice" in message
 
 
 def test_addresses_without_a_bundle(blank: Page) -> None:

@@ -226,10 +226,10 @@ def test_small_models(blank: Page, site: Site, name: str) -> None:
     assert_same_results(blank, site, exported.path, exported.inputs, 0.001 if name in NEAR_A_TIE else 0.0)
 
 
-@pytest.mark.parametrize("name", foreign_models.EVERYWHERE)
+@pytest.mark.parametrize("name", foreign_models.RUNNER_FILES)
 def test_imported_files(blank: Page, site: Site, tmp_path: Path, name: str) -> None:
     _, bundle, _ = foreign_models.exported(name, tmp_path)
-    assert_same_results(blank, site, bundle, foreign_models.picture(bundle))
+    assert_same_results(blank, site, bundle, foreign_models.example_inputs(bundle))
 
 
 @pytest.mark.parametrize("channels, noise", [(1280, np.inf), (512, 0.0)], ids=["in bytes", "in 16 bits"])

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from glsl_infer.cli.execution import Parser, add_debug, execute
+from glsl_infer.cli.execution import Parser, add_debug, execute, picture_size
 from glsl_infer.errors import InputError
 from glsl_infer.support.files import replacing
 
@@ -30,7 +30,7 @@ PICTURES = Path(__file__).resolve().parents[2] / "docs/images"
 WEIGHTS = Path(__file__).resolve().parent / "weights"
 """Folder of NAME.npz, the arrays of Keras' ``get_weights()`` of trained networks in 16-bit floats."""
 
-STATISTICS = 4
+BATCH_NORM_IMAGES = 4
 """Number of images for the statistics of batch norms."""
 
 
@@ -40,10 +40,10 @@ def photographs(folder: Path = PICTURES) -> list[Path]:
 
 
 def batch(network: Network, height: int, width: int, channels: int) -> NDArray[np.float32]:
-    """Return ``STATISTICS`` photographs as inputs of the network: (n, height, width, channels)."""
+    """Return ``BATCH_NORM_IMAGES`` photographs as inputs of the network: (n, height, width, channels)."""
     low, high = network.values
     pictures = []
-    for path in photographs()[:STATISTICS]:
+    for path in photographs()[:BATCH_NORM_IMAGES]:
         with Image.open(path) as image:
             pixels = np.asarray(image.convert("L" if channels == 1 else "RGB").resize((width, height)), np.float32)
         pictures.append(pixels.reshape(height, width, channels))
@@ -80,9 +80,11 @@ def build(network: Network, height: int | None = None, width: int | None = None)
 def main(argv: list[str] | None = None) -> int:
     """Write the files; return the exit code."""
     parser = Parser(prog="python -m training.aibench.build", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="gets NAME.keras for each network")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which networks (default: those of the tests)")
-    parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="of the image (default: the benchmark's)")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="The folder for the NAME.keras files.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="Names of networks (default: the benchmark's).")
+    parser.add_argument(
+        "--size", type=picture_size, metavar="WIDTHxHEIGHT", help="Size of the image (default: the benchmark's)."
+    )
     add_debug(parser)
     parser.set_defaults(run=_run)
     return execute(parser, argv)
@@ -94,21 +96,13 @@ def _run(args: argparse.Namespace) -> int:
         raise InputError(f"{', '.join(unknown)}: no such network; there are {', '.join(networks)}")
     if not args.folder.is_dir():
         raise InputError(f"{args.folder}: no such folder")
-    width, height = _size(args.size) if args.size else (None, None)
+    width, height = args.size or (None, None)
     for name in args.names or [network.name for network in NETWORKS]:
         model = build(networks[name], height, width)
         path = args.folder / f"{name}.keras"
         with replacing(path) as target:
             model.save(target)
     return 0
-
-
-def _size(text: str) -> tuple[int, int]:
-    try:
-        width, height = (int(side) for side in text.lower().split("x"))
-    except ValueError:
-        raise InputError(f"--size {text}: give WIDTHxHEIGHT, like 300x300") from None
-    return width, height
 
 
 if __name__ == "__main__":

@@ -147,8 +147,8 @@ function percent(part: number): string {
   return `${(100 * part).toFixed(1)} %`;
 }
 
-function loading(name: string, bytes: number, of: number): void {
-  say(`Loading ${name}: ${kilobytes(bytes)}${of ? ` of ${kilobytes(of)}` : ""} …`);
+function loading(name: string, received: number, total: number): void {
+  say(`Loading ${name}: ${kilobytes(received)}${total ? ` of ${kilobytes(total)}` : ""} …`);
 }
 
 /** Return the image input of a model. A model with other inputs is refused, because the page has a single image. */

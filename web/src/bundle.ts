@@ -23,7 +23,10 @@ export interface Bundle {
   readonly members: Members;
   /** Lines of labels.txt; empty without an output for classes. */
   readonly labels: readonly string[];
-  /** Rule of the answer "none of these" for a model without a class for it, if one was measured. */
+  /**
+   * Rule of the answer "none of these" for a model without a class for it, from the table of the project's own models by
+   * the SHA-256 of manifest.json; undefined for others.
+   */
   readonly noneRule: NoneRule | undefined;
   /** Size of the file in bytes. */
   readonly bytes: number;
@@ -36,19 +39,19 @@ export interface Bundle {
  * @param progress called with the received bytes and the size (0 if the server does not send it).
  * @throws BundleError the file cannot be fetched, or is not a valid bundle; the message starts with the address.
  */
-export async function fetchBundle(url: string, progress?: (bytes: number, of: number) => void): Promise<Bundle> {
+export async function fetchBundle(url: string, progress?: (received: number, total: number) => void): Promise<Bundle> {
   let response: Response;
   try {
     response = await fetch(url);
   } catch {
     refuse(`${url}: cannot be fetched; check the address and the connection`);
   }
-  if (!response.ok) refuse(`${url}: the server says ${response.status} ${response.statusText}`.trim());
+  if (!response.ok) refuse(`${url}: HTTP status ${response.status} ${response.statusText}`.trim());
   let file: Uint8Array;
   try {
     file = await body(response, progress);
   } catch {
-    refuse(`${url}: the connection broke before all of it had come; try again`);
+    refuse(`${url}: the connection ended early; try again`);
   }
   return read(file, url);
 }
@@ -63,17 +66,17 @@ export async function fetchBundle(url: string, progress?: (bytes: number, of: nu
 export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
   try {
     const container = open(file);
-    const text = container.manifest();
-    const data = under("keys", () => parse(utf8(text, MANIFEST)));
+    const manifestBytes = container.manifest();
+    const data = under("keys", () => parse(utf8(manifestBytes, MANIFEST)));
     checkVersion(data); // first, because another version can have other content
     const members = container.members();
-    for (const name of [PASSES, GRAPH, LABELS]) memberSize(name, members); // refuses a missing member
+    for (const member of [PASSES, GRAPH, LABELS]) memberSize(member, members); // refuses a missing member
     const manifest = fromJson(data);
     await checkHashes(manifest, members);
     const passes = check(manifest, members);
     under("probe", () => checkRecords(manifest.probe, members.get(manifest.probe.member)!));
     const labels = under("labels", () => labelsOf(manifest, members));
-    const noneRule = NONE_RULES[await sha256(text)];
+    const noneRule = NONE_RULES[await sha256(manifestBytes)];
     return { manifest, passes, members, labels, noneRule, bytes: file.length };
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
@@ -99,7 +102,7 @@ function splitLabels(text: string): string[] {
   return lines;
 }
 
-async function body(response: Response, progress?: (bytes: number, of: number) => void): Promise<Uint8Array> {
+async function body(response: Response, progress?: (received: number, total: number) => void): Promise<Uint8Array> {
   if (!progress || !response.body) return new Uint8Array(await response.arrayBuffer());
   const total = Number(response.headers.get("content-length")) || 0;
   const parts: Uint8Array<ArrayBuffer>[] = [];

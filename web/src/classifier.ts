@@ -36,7 +36,7 @@ export interface Options {
   /** Compare all layers with the probe first; throws SelfCheckError if the GPU computes something else. */
   readonly selfcheck?: boolean;
   /** Called with the received bytes of the file, and its size (0 if the server does not send it). */
-  readonly progress?: (bytes: number, of: number) => void;
+  readonly progress?: (received: number, total: number) => void;
 }
 
 /**
@@ -150,14 +150,19 @@ export class GlslInfer {
   }
 }
 
-/** Return the logit of "none of these" for the logits of a picture: runtime/none_of_these.py describes the rule. */
+/**
+ * Return the logit of "none of these" for the logits of an image: `max(least, logit + scale * distance)`.
+ *
+ * The squared distance is the sum of (logit - mean)^2, minus the squared products of these differences with each of
+ * `directions`, which are multiples of `step`.
+ */
 function noneLogit(rule: NoneRule, logits: ArrayLike<number>): number {
-  const off = Array.from(logits, (logit) => logit - rule.mean);
-  const along = rule.directions.map((direction) =>
-    off.reduce((sum, value, index) => sum + rule.step * (direction.charCodeAt(index) - NONE_ZERO) * value, 0),
+  const differences = Array.from(logits, (logit) => logit - rule.mean);
+  const products = rule.directions.map((direction) =>
+    differences.reduce((sum, value, index) => sum + rule.step * (direction.charCodeAt(index) - NONE_ZERO) * value, 0),
   );
-  const square = (values: number[]): number => values.reduce((sum, value) => sum + value * value, 0);
-  return Math.max(rule.least, rule.logit + rule.scale * Math.sqrt(Math.max(square(off) - square(along), 0)));
+  const squaredNorm = (values: number[]): number => values.reduce((sum, value) => sum + value * value, 0);
+  return Math.max(rule.least, rule.logit + rule.scale * Math.sqrt(Math.max(squaredNorm(differences) - squaredNorm(products), 0)));
 }
 
 /** Decode image files and elements as preprocessing requires: upright, in sRGB, with unchanged alpha. */

@@ -18,7 +18,7 @@ export interface Fitted {
   readonly to: Rectangle;
 }
 
-/** Return the regions for an image of size `given` and an input of size `wanted`. */
+/** Return the regions for an image and an input of these sizes. */
 export function fitted(fit: Fit, picture: Size, target: Size): Fitted {
   const unchanged = { from: centered(picture, picture), to: centered(target, target) };
   if (fit === CENTER_SQUARE) {
@@ -33,8 +33,8 @@ export function fitted(fit: Fit, picture: Size, target: Size): Fitted {
 /** Return the largest size inside `outer` with the aspect ratio of `shape`, in whole pixels, at least 1. */
 function inside(outer: Size, shape: Size): Size {
   const { width, height } = outer;
-  const scaled = (side: number, part: number, whole: number, most: number): number =>
-    Math.min(most, Math.max(1, Math.floor((2 * side * part + whole) / (2 * whole))));
+  const scaled = (side: number, numerator: number, denominator: number, limit: number): number =>
+    Math.min(limit, Math.max(1, Math.floor((2 * side * numerator + denominator) / (2 * denominator))));
   return width * shape.height > height * shape.width
     ? { height, width: scaled(height, shape.width, shape.height, width) }
     : { width, height: scaled(width, shape.height, shape.width, height) };

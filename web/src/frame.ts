@@ -93,18 +93,7 @@ export function recorderOf(
     return () => gl[setter](location, floats);
   }
 
-  /** Uniforms with the same value in all passes, as "program uniform". */
-  const constant = new Map<string, { pass: Pass; name: string; value: UniformValue }>();
-  const varying = new Set<string>();
-  for (const pass of passes) {
-    for (const [name, value] of pass.uniforms) {
-      const key = uniformKey(pass, name);
-      const previous = constant.get(key);
-      if (!previous) constant.set(key, { pass, name, value });
-      else if (!sameValue(previous.value, value)) varying.add(key);
-    }
-  }
-  for (const key of varying) constant.delete(key);
+  const constant = constantUniforms(passes);
   for (const { pass, name, value } of constant.values()) {
     gl.useProgram(programs.get(pass.program)!.program);
     uniform(pass.program, name, value)?.();
@@ -116,7 +105,7 @@ export function recorderOf(
     const bound: string[] = [];
     let target = "";
     let program = "";
-    let active = -1;
+    let activeUnit = -1;
     for (const pass of drawn) {
       if (pass.target !== target) {
         target = pass.target;
@@ -130,14 +119,14 @@ export function recorderOf(
         calls.push(() => gl.useProgram(linked));
       }
       // The active unit first, because it needs no activeTexture.
-      const units = [...pass.textures.keys()].sort((a, b) => Number(a !== active) - Number(b !== active));
+      const units = [...pass.textures.keys()].sort((a, b) => Number(a !== activeUnit) - Number(b !== activeUnit));
       units.forEach((unit) => {
         const name = pass.textures[unit]!;
         if (bound[unit] === name) return;
         bound[unit] = name;
         const texture = textures.get(name)!;
-        if (active !== unit) calls.push(() => gl.activeTexture(gl.TEXTURE0 + unit));
-        active = unit;
+        if (activeUnit !== unit) calls.push(() => gl.activeTexture(gl.TEXTURE0 + unit));
+        activeUnit = unit;
         calls.push(() => gl.bindTexture(gl.TEXTURE_2D, texture));
       });
       for (const [name, value] of pass.uniforms) {
@@ -154,6 +143,22 @@ export function recorderOf(
     }
     return calls;
   };
+}
+
+/** Return the uniforms with the same value in all passes, by `uniformKey`. */
+function constantUniforms(passes: readonly Pass[]): Map<string, { pass: Pass; name: string; value: UniformValue }> {
+  const constant = new Map<string, { pass: Pass; name: string; value: UniformValue }>();
+  const changing = new Set<string>();
+  for (const pass of passes) {
+    for (const [name, value] of pass.uniforms) {
+      const key = uniformKey(pass, name);
+      const previous = constant.get(key);
+      if (!previous) constant.set(key, { pass, name, value });
+      else if (!sameValue(previous.value, value)) changing.add(key);
+    }
+  }
+  for (const key of changing) constant.delete(key);
+  return constant;
 }
 
 /**

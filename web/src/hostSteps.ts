@@ -18,7 +18,7 @@ export interface Doubles {
 type Shape = readonly number[];
 
 /** Smallest sum of squares used by `l2-normalize`. */
-const LEAST_SQUARE = 1e-12;
+const MIN_SQUARED_NORM = 1e-12;
 
 /**
  * Return the shape of the result of some steps.
@@ -26,9 +26,9 @@ const LEAST_SQUARE = 1e-12;
  * @param fail refuses steps that do not fit the shapes of the initial arrays.
  */
 export function shapeAfter(steps: readonly HostStep[], shapes: readonly Shape[], fail: Refuse): Shape {
-  const left = steps.reduce((before, step) => shapesAfter(step, before, fail), shapes);
-  if (left.length > 1) fail(`${left.length} arrays are left after the last step; add 'concatenate'`);
-  return left[0]!;
+  const remaining = steps.reduce((before, step) => shapesAfter(step, before, fail), shapes);
+  if (remaining.length > 1) fail(`${remaining.length} arrays are left after the last step; add 'concatenate'`);
+  return remaining[0]!;
 }
 
 /** Return the shape of an output's result; the steps of a valid bundle fit. */
@@ -93,7 +93,7 @@ function computed(step: HostStep["step"], data: Float64Array, length: number): F
   const result = new Float64Array(step === "argmax" ? lines : data.length);
   for (let line = 0; line < lines; line++) {
     const before = data.subarray(line * length, (line + 1) * length);
-    if (step === "argmax") result[line] = largest(before);
+    if (step === "argmax") result[line] = indexOfLargest(before);
     else result.set(step === "softmax" ? softmax(before) : normalized(before), line * length);
   }
   return result;
@@ -101,20 +101,20 @@ function computed(step: HostStep["step"], data: Float64Array, length: number): F
 
 /** Return probabilities: not negative, with a sum of 1. */
 export function softmax(numbers: ArrayLike<number>): Float64Array {
-  const greatest = numbers[largest(numbers)] ?? 0;
-  const powers = Float64Array.from(numbers, (number) => Math.exp(number - greatest));
+  const largest = numbers[indexOfLargest(numbers)] ?? 0;
+  const powers = Float64Array.from(numbers, (number) => Math.exp(number - largest));
   const total = sum(powers, Number);
   return powers.map((power) => power / total);
 }
 
 /** Return the index of the largest value, the first of equal ones. */
-function largest(numbers: ArrayLike<number>): number {
+function indexOfLargest(numbers: ArrayLike<number>): number {
   let at = 0;
   for (let i = 1; i < numbers.length; i++) if (numbers[i]! > numbers[at]!) at = i;
   return at;
 }
 
 function normalized(numbers: Float64Array): Float64Array {
-  const length = Math.sqrt(Math.max(sum(numbers, (x) => x * x), LEAST_SQUARE));
+  const length = Math.sqrt(Math.max(sum(numbers, (x) => x * x), MIN_SQUARED_NORM));
   return numbers.map((x) => x / length);
 }

@@ -51,14 +51,14 @@ export function listed(entries: readonly { readonly name: string }[]): string {
  * @throws InputError with the name of the first missing or unknown input.
  */
 export function matched(inputs: readonly Input[], values: Inputs): [Input, Given][] {
-  const left = new Map(Object.entries(values));
+  const remaining = new Map(Object.entries(values));
   const pairs = inputs.map((input): [Input, Given] => {
-    const entry = left.get(input.name);
+    const entry = remaining.get(input.name);
     if (entry === undefined) throw new InputError(`input '${input.name}' is missing; the model reads ${listed(inputs)}`);
-    left.delete(input.name);
+    remaining.delete(input.name);
     return [input, entry];
   });
-  const [unknown] = left.keys();
+  const [unknown] = remaining.keys();
   if (unknown !== undefined) throw new InputError(`the model has no input '${unknown}'; it reads ${listed(inputs)}`);
   return pairs;
 }
@@ -77,7 +77,7 @@ export function uploadOf(input: Input, content: Given): readonly Upload[] | Pict
     return encoded(content as Numbers, value, name);
   }
   if (content instanceof Uint8Array || content instanceof Uint8ClampedArray) {
-    return [{ ...value, ...value.views[0]!, data: uploaded(content, value) }];
+    return [{ ...value, ...value.views[0]!, data: rgbaOf(content, value) }];
   }
   if (isList) {
     throw new InputError(`input '${name}' is an image; give its bytes as Uint8Array, or a video, an <img> or a canvas`);
@@ -166,7 +166,7 @@ function putFixed16(data: Uint8Array, at: number, number: number): void {
  *     input has no alpha, and converted to grey for an input with one channel.
  * @throws ImageError their count is wrong.
  */
-function uploaded(pixels: Pixels, { width, height, channels }: FeatureMap): Uint8Array {
+function rgbaOf(pixels: Pixels, { width, height, channels }: FeatureMap): Uint8Array {
   const count = width * height;
   const perPixel = pixels.length / count;
   if (perPixel !== 4 && perPixel !== channels) {
@@ -195,10 +195,12 @@ function isOpaque(rgba: Pixels): boolean {
   return true;
 }
 
+/** Return a byte composited over white, rounded to nearest. */
 function overWhite(byte: number, alpha: number): number {
   return Math.floor((2 * (byte * alpha + 255 * (255 - alpha)) + 255) / 510);
 }
 
+/** Return the BT.601 luma, computed in 16-bit fixed point. */
 function grey(red: number, green: number, blue: number): number {
   return (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16;
 }

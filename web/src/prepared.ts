@@ -80,7 +80,7 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
   }
 
   function activate(vertexBuffer: WebGLBuffer): void {
-    objects.fixedState();
+    objects.setFixedState();
     gl.bindBuffer(gl.ARRAY_BUFFER, vertexBuffer);
     const stride = 4 * (2 + 4 * varyings);
     const attributes = gl.getParameter(gl.MAX_VERTEX_ATTRIBS) as number;
@@ -97,7 +97,7 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
 
   try {
     const prelude = textOf(PRELUDE, members) + context.deviceLines;
-    objects.fixedState();
+    objects.setFixedState();
     const handles = allocate(compile(prelude));
     const largest = gl.getParameter(gl.MAX_TEXTURE_SIZE) as number;
     const { viewport, data, first } = vertices(manifest, passes, varyings, largest);

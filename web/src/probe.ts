@@ -7,13 +7,15 @@ import type { Probe, ProbeLayer } from "./manifest.ts";
 import { refuse } from "./refusal.ts";
 import { joinFixed16, type Texels } from "./texels.ts";
 
-const RECORD = 8;
+/** Size of a record: x and y as 16-bit integers, then a texel of 4 bytes. */
+const RECORD_BYTES = 8;
 
 /** Difference between a layer and the probe, in stored integers. */
 export interface LayerError {
   readonly layer: string;
   readonly worst: number;
   readonly mean: number;
+  /** The layer of the probe, with the tolerances. */
   readonly allowed: ProbeLayer;
 }
 
@@ -23,8 +25,8 @@ export function requirePassed(errors: readonly LayerError[], renderer: string): 
   if (!error) return;
   throw new SelfCheckError(
     `layer '${error.layer}' comes out wrong on this driver (${renderer}): off by up to ${error.worst} ` +
-      `(${error.mean.toFixed(2)} in the mean), where ${error.allowed.max_error} ` +
-      `(${error.allowed.mean_error.toFixed(2)} in the mean) is tolerated; please report it with these numbers`,
+      `(${error.mean.toFixed(2)} on average), where ${error.allowed.max_error} ` +
+      `(${error.allowed.mean_error.toFixed(2)} on average) is tolerated; please report it with these numbers`,
   );
 }
 
@@ -45,8 +47,8 @@ export function byteOf(x: number, y: number, c: number, index: number): number {
  * @param textures textures of the layer's output, read directly after its passes, because later layers can overwrite
  *     them.
  */
-export function compare(allowed: ProbeLayer, member: Uint8Array, textures: ReadonlyMap<string, Texels>): LayerError {
-  const { value } = allowed;
+export function compare(layer: ProbeLayer, member: Uint8Array, textures: ReadonlyMap<string, Texels>): LayerError {
+  const { value } = layer;
   let worst = 0;
   let sum = 0;
   let count = 0;
@@ -55,7 +57,7 @@ export function compare(allowed: ProbeLayer, member: Uint8Array, textures: Reado
     sum += Math.abs(difference);
     count += 1;
   };
-  records(allowed, member).forEach(({ x, y, at }, k) => {
+  records(layer, member).forEach(({ x, y, at }, k) => {
     const texels = textures.get(isFixed(value) ? value.texture : value.views[k % value.views.length]!.texture)!;
     const drawn = texels.data.subarray(4 * (y * texels.width + x), 4 * (y * texels.width + x) + 4);
     const expected = member.subarray(at + 4, at + 8);
@@ -64,12 +66,12 @@ export function compare(allowed: ProbeLayer, member: Uint8Array, textures: Reado
       return;
     }
     for (let i = 0; i < 2; i++) {
-      const odd = isFixed(value) && 2 * (value.columns ? y : x) + i >= value.length;
-      if (odd) continue; // with an odd length, the last value is undefined
+      const beyondEnd = isFixed(value) && 2 * (value.columns ? y : x) + i >= value.length;
+      if (beyondEnd) continue; // with an odd length, the last value is undefined
       add(joinFixed16(drawn[2 * i]!, drawn[2 * i + 1]!) - joinFixed16(expected[2 * i]!, expected[2 * i + 1]!));
     }
   });
-  return { layer: allowed.layer, worst, mean: sum / count, allowed };
+  return { layer: layer.layer, worst, mean: sum / count, allowed: layer };
 }
 
 /**
@@ -78,8 +80,8 @@ export function compare(allowed: ProbeLayer, member: Uint8Array, textures: Reado
  * @throws BundleError with the layer.
  */
 export function checkRecords(probe: Probe, member: Uint8Array): void {
-  if (member.length % RECORD) {
-    refuse(`probe: member '${probe.member}' is not a sequence of ${RECORD}-byte records`);
+  if (member.length % RECORD_BYTES) {
+    refuse(`probe: member '${probe.member}' is not a sequence of ${RECORD_BYTES}-byte records`);
   }
   for (const layer of probe.layers) {
     const { value } = layer;
@@ -96,7 +98,7 @@ export function checkRecords(probe: Probe, member: Uint8Array): void {
 function records(layer: ProbeLayer, member: Uint8Array): { x: number; y: number; at: number }[] {
   const { u16 } = littleEndian(member);
   return Array.from({ length: layer.count }, (_, k) => {
-    const at = RECORD * (layer.offset + k);
+    const at = RECORD_BYTES * (layer.offset + k);
     return { x: u16(at), y: u16(at + 2), at };
   });
 }

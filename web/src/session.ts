@@ -5,7 +5,7 @@ import { GlError, InputError, RunError, SelfCheckError } from "./errors.ts";
 import { readerOf, rounded, type FrameReader, type Result, type Tensor } from "./frameReader.ts";
 import { isNamed, listed, matched, probeOf, uploadOf, type Given, type Inputs, type Upload } from "./inputs.ts";
 import { Context, type Canvas } from "./gl/context.ts";
-import { require } from "./gl/limits.ts";
+import { requireLimits } from "./gl/limits.ts";
 import { areaOf, type FeatureMap } from "./layout.ts";
 import { most } from "./lists.ts";
 import { byName, type Input, type Output, type ProbeLayer, type Texture } from "./manifest.ts";
@@ -53,7 +53,7 @@ export class Session {
     this.context = Context.of(canvas);
     try {
       this.context.requireUsable();
-      require(manifest.limits, this.context.gl);
+      requireLimits(manifest.limits, this.context.gl);
       this._enter();
     } catch (error) {
       this.close();
@@ -156,18 +156,18 @@ export class Session {
    */
   selfcheck(): probe.LayerError[] {
     const { manifest, members } = this.bundle;
-    const allowed = this._probeLayers();
+    const layers = this._probeLayers();
     const member = members.get(manifest.probe.member)!;
     const { layerCalls } = this._beginProbe();
     const errors: probe.LayerError[] = [];
     for (const [name, calls] of layerCalls) {
       for (const call of calls) call();
-      const layer = allowed.get(name)!;
+      const layer = layers.get(name)!;
       errors.push(probe.compare(layer, member, this._reader().texelsOf(layer.value)));
     }
-    const last = this._outputNumbers();
+    const afterLayers = this._outputNumbers();
     probe.requirePassed(errors, this.context.renderer);
-    this._checkWholeFrame(last);
+    this._checkWholeFrame(afterLayers);
     return errors;
   }
 
@@ -276,15 +276,16 @@ export class Session {
     return this.outputs.map(({ values }) => values.flatMap((value) => Array.from(reader.numbersOf(value).data)));
   }
 
-  private _checkWholeFrame(last: readonly number[][]): void {
+  /** Compare a complete frame with the probe's outputs, or with the outputs after the layers if it has none. */
+  private _checkWholeFrame(afterLayers: readonly number[][]): void {
     for (const call of this._beginProbe().frame) call();
     const drawn = this._outputNumbers();
     this.bundle.manifest.probe.outputs.forEach(({ numbers, max_error }, k) => {
-      const expected = numbers.length ? numbers : last[k]!;
-      const off = most(drawn[k]!.keys(), (i) => Math.abs(drawn[k]![i]! - expected[i]!));
-      if (off <= max_error) return;
+      const expected = numbers.length ? numbers : afterLayers[k]!;
+      const error = most(drawn[k]!.keys(), (i) => Math.abs(drawn[k]![i]! - expected[i]!));
+      if (error <= max_error) return;
       throw new SelfCheckError(
-        `every layer comes out right, but output '${this.outputs[k]!.name}' of a whole frame is off by ${off}, where ` +
+        `every layer comes out right, but output '${this.outputs[k]!.name}' of a whole frame is off by ${error}, where ` +
           `${max_error} is tolerated; please report it with the name of this GPU (${this.context.renderer})`,
       );
     });

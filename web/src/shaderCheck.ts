@@ -6,10 +6,10 @@
  */
 
 import {
-  GLSL_CURVES,
+  GLSL_CAN_BE_NAN,
+  GLSL_DEFINES,
   GLSL_DEVICE,
   GLSL_FUNCTIONS,
-  GLSL_LINES,
   GLSL_MACRO_PATTERN,
   GLSL_MOST_ARRAY,
   GLSL_MOST_BLOCKS,
@@ -21,6 +21,7 @@ import {
   GLSL_MOST_EXECUTED,
   GLSL_MOST_EXPANDED,
   GLSL_MOST_FETCH,
+  GLSL_MOST_ITERATIONS,
   GLSL_MOST_LOOP,
   GLSL_MOST_MACRO,
   GLSL_MOST_NAME,
@@ -29,7 +30,6 @@ import {
   GLSL_MOST_SLOW,
   GLSL_MOST_SLOWEST,
   GLSL_MOST_TOKENS,
-  GLSL_MOST_TURNS,
   GLSL_MOST_UNIFORM,
   GLSL_MOST_VARYING,
   GLSL_MOST_WRITTEN,
@@ -37,7 +37,7 @@ import {
   GLSL_SLOWEST,
   GLSL_STATEMENTS,
   GLSL_TOKEN_PATTERN,
-  GLSL_WILD,
+  GLSL_TRANSCENDENTAL,
   MAX_FLOAT,
 } from "./formatConstants.ts";
 import { refuse } from "./refusal.ts";
@@ -118,7 +118,7 @@ const TOKEN = new RegExp(GLSL_TOKEN_PATTERN.source.slice(1, -1), "y");
 const NAME = /^(?!gl_|webgl_|_webgl_|\w*__)[A-Za-z_]\w*$/;
 const WORDS = [...TYPES.keys(), "for", "if", "return", "void", "const", "break"];
 const LEVELS = new Map(["||", "&&", "== !=", "< > <= >=", "+ -", "* /"].flatMap((signs, k) => signs.split(" ").map((sign) => [sign, k + 1])));
-const EXACT = GLSL_LINES.filter((line) => !line.includes("(")).map((line) => line.split(" ")[1]);
+const EXACT = GLSL_DEFINES.filter((line) => !line.includes("(")).map((line) => line.split(" ")[1]);
 const ARGUMENTS = new Map(
   "clamp3 mix3 dot2 lessThan2 max2 min2 pow2 step2"
     .split(" ")
@@ -338,10 +338,10 @@ export function parse(member: string, text: string): Shader {
     const definition = /^(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?$/.exec(argument);
     const [, name = "", list, text = ""] = definition ?? [];
     const [begins, ends] = GLSL_STATEMENTS;
-    const line = word === "define" ? GLSL_LINES.indexOf(argument) : -1;
+    const line = word === "define" ? GLSL_DEFINES.indexOf(argument) : -1;
     const isPlain = GLSL_MACRO_PATTERN.test(name) && name !== begins && name !== ends;
     if (!definition || !(isPlain || (line >= 0 && (nextLine || name !== ends)))) refuseLine(number, "a macro that is not of this format");
-    nextLine = name === begins ? "#define " + GLSL_LINES[line + 1] : "";
+    nextLine = name === begins ? "#define " + GLSL_DEFINES[line + 1] : "";
     defined.set(name, certain ? word === "define" : undefined);
     reserved.add(name);
     if (definitions.length >= GLSL_MOST_NAMES) refuseLine(number, `the shader has more than ${GLSL_MOST_NAMES} definitions of macros`);
@@ -497,7 +497,7 @@ export function parse(member: string, text: string): Shader {
     }
     const isMain = name === "main" && kind === "void";
     const isElsewhere = branches.length && !EXACT.includes(name); // on other devices it can be a function of the driver
-    const isTaken = isElsewhere || [...GLSL_FUNCTIONS, ...GLSL_CURVES, "texture2D"].includes(name);
+    const isTaken = isElsewhere || [...GLSL_FUNCTIONS, ...GLSL_TRANSCENDENTAL, "texture2D"].includes(name);
     if (isTaken || !(kind === "void" || NUMBERS.includes(kind)) || (name === "main") !== isMain) fail(`the function '${name}' is not of this format`);
     const called: Called = { kind, at, params, macros: new Map(macros), functions };
     const outer = scopes[0]!;
@@ -756,8 +756,8 @@ export function parse(member: string, text: string): Shader {
     expect(";");
     if (!(take("++") && take(turn))) expect(turn, "++");
     expect(")");
-    if (type !== INT || !(marks & CONST) || least < 0 || most > GLSL_MOST_TURNS) {
-      fail(`a loop has a constant bound of at most ${GLSL_MOST_TURNS}`);
+    if (type !== INT || !(marks & CONST) || least < 0 || most > GLSL_MOST_ITERATIONS) {
+      fail(`a loop has a constant bound of at most ${GLSL_MOST_ITERATIONS}`);
     }
     const end = tokens[bound + 2];
     const header = [...tokens.slice(bound, bound + 4), ...tokens.slice(at, at + 7)].join(" ");
@@ -964,15 +964,15 @@ export function parse(member: string, text: string): Shader {
     const isConstant = args.length > 0 && args.every((value) => value[3] & CONST);
     let marks = wild | (isConstant ? CONST : 0);
     if (TYPES.has(name) && name !== "sampler2D" && args.length && type <= BOOL) return constructed(name, args, marks);
-    const isCurve = GLSL_CURVES.includes(name);
-    if (!(isCurve || GLSL_FUNCTIONS.includes(name)) || type > 4 || args.some((value) => !value[0])) {
+    const isTranscendental = GLSL_TRANSCENDENTAL.includes(name);
+    if (!(isTranscendental || GLSL_FUNCTIONS.includes(name)) || type > 4 || args.some((value) => !value[0])) {
       fail(`'${name.slice(0, 20)}' is no function of this format and arguments`);
     }
     if (args.length !== (ARGUMENTS.get(name) ?? 1)) fail(`'${name}' has ${args.length} arguments`);
-    if (isCurve && isConstant) marks = calls ? wild : fail(`'${name}' of constants`);
+    if (isTranscendental && isConstant) marks = calls ? wild : fail(`'${name}' of constants`);
     if (["sin", "cos", "fract"].includes(name) && isInfinite(first)) marks |= WILD;
     if (name === "lessThan") return [BOOL, 0, 1, 0, 1];
-    if (GLSL_WILD.includes(name)) return unknown(type, marks);
+    if (GLSL_CAN_BE_NAN.includes(name)) return unknown(type, marks);
     if (name === "min" || name === "max") return bounded(type, first, second, Math[name]);
     if (name === "clamp") return clamped(type, first, second, third);
     if (name === "mix") return mixed(type, first, second, third);

@@ -4,7 +4,7 @@
  * `JSON.parse` keeps the last of two equal keys, and converts 1.0 to 1, which the format refuses as an integer.
  */
 
-import { refuse } from "./refusal.ts";
+import { refuse, short } from "./refusal.ts";
 
 /** An integral number written with a fraction or an exponent, such as 1.0, which is not an integer in the format. */
 export class WrittenAsFraction {
@@ -27,7 +27,7 @@ export function parse(text: string): Json {
   try {
     JSON.parse(text);
   } catch (error) {
-    refuse(`no JSON (${(error as Error).message})`);
+    refuse(`not JSON (${(error as Error).message})`);
   }
   // The text is now known to be valid JSON: all commas, colons and closing brackets are in place.
   const tokens = text.match(TOKEN)!;
@@ -46,7 +46,7 @@ export function parse(text: string): Json {
       const fields: JsonObject = new Map();
       while (tokens[at] !== "}") {
         const key = JSON.parse(tokens[at++]!) as string;
-        if (fields.has(key)) refuse("an object has the same key twice");
+        if (fields.has(key)) refuse(`an object has the key '${short(key)}' twice`);
         fields.set(key, value(depth + 1));
       }
       at++;

@@ -3,7 +3,7 @@
 import { textOf, type Members } from "./container.ts";
 import { GLSL_MOST_ALL_READ, GLSL_MOST_ALL_WRITTEN, GLSL_MOST_UNIFORM, GLSL_PRELUDE } from "./formatConstants.ts";
 import { littleEndian } from "./littleEndian.ts";
-import { PRELUDE, type Manifest, type Pass, type ShaderProgram } from "./manifest.ts";
+import { PRELUDE, type Manifest, type Pass, type Quad, type ShaderProgram } from "./manifest.ts";
 import { refusalOf, refuse, under, type Refuse } from "./refusal.ts";
 import { parse, type Shader } from "./shaderCheck.ts";
 
@@ -67,8 +67,10 @@ export function checkValues({ floats, programs, textures }: Manifest, passes: re
   passes.forEach(({ program, uniforms, sources, quads, textures: read }, index) => {
     const { divisors, needsInside } = drawn.get(program)!;
     const { unit, strideX } = sources[0]!;
-    const right = quads.map(({ width, origins }) => origins[0]![0] + 0.5 + Math.max(-0.5 * strideX, (width - 0.5) * strideX));
-    if (needsInside && Math.max(...right) > 2 * widths.get(read[unit]!)!) {
+    const limit = 2 * widths.get(read[unit]!)!;
+    const isBeyond = ({ width, origins }: Quad): boolean =>
+      origins[0]![0] + 0.5 + Math.max(-0.5 * strideX, (width - 0.5) * strideX) > limit;
+    if (needsInside && quads.some(isBeyond)) {
       refuse(`pass ${index}: loops need a coordinate of at most 2`, "passes");
     }
     for (const name of divisors) {

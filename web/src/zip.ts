@@ -19,7 +19,7 @@ export interface Entry {
   /** Position of its local header. */
   readonly offset: number;
   /** Position of its directory entry. */
-  readonly told: number;
+  readonly entryOffset: number;
 }
 
 const END = 0x06054b50;
@@ -61,7 +61,7 @@ export function directory(file: Uint8Array): Entry[] {
       packed: u32(at + 20),
       size: u32(at + 24),
       offset: u32(at + 42),
-      told: at,
+      entryOffset: at,
     });
     at += ENTRY_LENGTH + nameLength;
   }
@@ -77,11 +77,12 @@ export function directory(file: Uint8Array): Entry[] {
 export function checkLayout(file: Uint8Array, entries: readonly Entry[]): void {
   const { u32 } = littleEndian(file);
   let at = 0;
-  for (const { name, flags, offset, told, packed } of entries) {
+  for (const { name, flags, offset, entryOffset, packed } of entries) {
     if (flags & ~FLAGS) refuse(`member '${short(name)}' is encrypted, or its size is after it`);
     const length = LOCAL_LENGTH + name.length;
-    const isTold = (byte: number, k: number): boolean => byte === file[told + k + (k < 26 ? 6 : ENTRY_LENGTH - 26)];
-    if (offset !== at || at + length > file.length || u32(at) !== LOCAL || !file.subarray(at + 4, at + length).every(isTold)) {
+    const isAsListed = (byte: number, k: number): boolean =>
+      byte === file[entryOffset + k + (k < 26 ? 6 : ENTRY_LENGTH - 26)];
+    if (offset !== at || at + length > file.length || u32(at) !== LOCAL || !file.subarray(at + 4, at + length).every(isAsListed)) {
       refuse(`member '${short(name)}' differs from the directory in place or description`);
     }
     at += length + packed;

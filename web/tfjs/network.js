@@ -33,7 +33,7 @@ export async function load(backend, folder, grouped) {
 
 async function fetched(address) {
   const response = await fetch(address);
-  if (!response.ok) throw new Error(`${address}: the server says ${response.status}`);
+  if (!response.ok) throw new Error(`${address}: HTTP status ${response.status}`);
   return response;
 }
 

@@ -173,12 +173,12 @@ def _stages(node: Node) -> list[Node]:
     row_unit = float(row_scale.max()) * 2.0**-14
     row_scale = np.maximum(row_scale, row_unit)
     bias_scale = quantize.power_of_two_scale(float(np.abs(bias).max()))
-    integers = np.stack([quantize.fixed16(kernel[:, j], row_scale[j]) for j in range(outputs)], axis=1)
+    integers = np.stack([quantize.encode_fixed16(kernel[:, j], row_scale[j]) for j in range(outputs)], axis=1)
 
     last = {"activation": node.attrs["activation"], "scale": None, "bias_scale": bias_scale, "row_unit": row_unit}
     constants = {
         "row_scale": row_scale.astype(np.float32),
-        "bias": quantize.store16(bias, bias_scale).astype(np.float32),
+        "bias": quantize.round_to_fixed16(bias, bias_scale).astype(np.float32),
     }
     weights = {"kernel": (integers / 256.0).astype(np.float32)}
     columns = -(-inputs // BLOCK)

@@ -35,6 +35,11 @@ class StoredRanges:
     fingerprint: str
     known: KnownRanges = field(default_factory=KnownRanges)
 
+    @property
+    def layer_count(self) -> int:
+        """Number of layers with measured ranges."""
+        return len(self.known.maps)
+
     def of(self, graph: Graph, where: str, *, calibrated: bool = False) -> KnownRanges:
         """Return the ranges for an optimised graph.
 

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
+from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.keras import geometry
 from glsl_infer.importers.keras.call import Call, is_tensor
 from glsl_infer.importers.keras.geometry import order_of
@@ -334,3 +336,91 @@ def convert_with_parts_at_axis(
     assert move is not None
     result, after = _reorder_with_batch(call, move, indices, batch_axes[0], parts)
     return gathered(call, np.moveaxis(result, after, 0)), after
+
+
+class BatchLayouts:
+    """The batch axis and the number of parts of each image, for the nodes of a graph.
+
+    Args:
+        builder: the graph under construction.
+        convert: converter of a call.
+        unroll: adds a layer for each entry of the first axis of a call's input, with separate nodes; returns the node
+            that concatenates the results.
+    """
+
+    def __init__(
+        self, builder: GraphBuilder, convert: Callable[[Call], list[Node]], unroll: Callable[[Call, Any], str]
+    ) -> None:
+        self._builder = builder
+        self._convert = convert
+        self._unroll = unroll
+        self._batch_axes: dict[str, int] = {}  # if not 0
+        self._parts: dict[str, int] = {}  # if more than 1: a reshape to (-1, ...) moved them to the batch
+
+    def parts_of(self, node: str) -> int:
+        """Return the number of parts of each image in the batch of a node's tensor."""
+        return self._parts.get(node, 1)
+
+    def record_parts(self, nodes: Sequence[str], parts: int) -> None:
+        """Record that the batches of nodes have several parts of each image."""
+        self._parts.update(dict.fromkeys(nodes, parts))
+
+    def output_problems(self, node: str) -> list[ModelError]:
+        """Return the reasons why a node cannot be an output of the model."""
+        problems = []
+        if node in self._batch_axes:
+            advice = "bring the batch back to the front, with keras.ops.transpose"
+            problem = f"an output whose batch is axis {self._batch_axes[node]}"
+            problems.append(ModelError.layer(node, problem, advice))
+        if node in self._parts:
+            problem = f"an output with {self._parts[node]} parts of each image in its batch"
+            problems.append(ModelError.layer(node, problem, "reshape it to (-1, parts, ...)"))
+        return problems
+
+    def add(self, call: Call, shape: Sequence[int | None]) -> str | None:
+        """Add a call for which the position of the batch or parts in the batch matter; return None for other calls.
+
+        Args:
+            call: the call.
+            shape: shape of the output in Keras, with its batch.
+
+        Returns:
+            The node that computes the output.
+
+        Raises:
+            ModelError: the call is not supported.
+        """
+        batch_axes = tuple(self._batch_axes.get(name, 0) for name in call.inputs)
+        parts = tuple(map(self.parts_of, call.inputs))
+        has_parts = max(parts, default=1) > 1
+        if has_parts and moves_batch(call.layer, len(call.shapes[0]), batch_axes):
+            nodes, axis = convert_with_parts_at_axis(call, shape, batch_axes, parts[0], self._convert)
+            return self._record(self._builder.add(nodes), parts[0], axis)
+        if not any(batch_axes):
+            if needs_a_copy_per_part(call, parts):
+                return self._record(self._copied_per_part(call, parts[0]), parts[0])
+            if has_parts or (len(parts) == 1 and changes_batch(call.layer, call.shapes[0], call.shape)):
+                nodes, output_parts = convert_with_parts(call, parts, self._convert)
+                return self._record(self._builder.add(nodes), output_parts)
+        if moves_batch(call.layer, len(shape), batch_axes):
+            nodes_and_axis = convert_axis_operation(call, batch_axes[0])
+            if nodes_and_axis is None:
+                axis = axis_after(call, batch_axes)
+                nodes_and_axis = self._convert(with_output_shape(call, axis, shape)), axis
+            nodes, axis = nodes_and_axis
+            return self._record(self._builder.add(nodes), batch_axis=axis)
+        return None
+
+    def _copied_per_part(self, call: Call, parts: int) -> str:
+        """Add a call that processes every part of an image separately: stacked if possible, else one by one."""
+        stacked = stack_parts(call, self._convert)
+        if stacked:
+            return self._builder.add(stacked)
+        return self._unroll(replace(call, shape=(parts, *call.shape)), call.layer)
+
+    def _record(self, node: str, parts: int = 1, batch_axis: int = 0) -> str:
+        if parts > 1:
+            self._parts[node] = parts
+        if batch_axis:
+            self._batch_axes[node] = batch_axis
+        return node

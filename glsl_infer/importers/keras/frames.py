@@ -1,7 +1,8 @@
 """TimeDistributed: a layer or a model on every step of a sequence, with separate nodes for each step.
 
 A sequence of maps (frames, height, width, channels) is an input map with the frames below each other, and shaders slice
-the frames from it. Frames are not concatenated if the next layer is another TimeDistributed.
+the frames from it. The next TimeDistributed reads the steps directly. The concatenation is then unused, and is
+removed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _ALONG_CHANNELS = frozenset({"Activation", "Dense", "Dropout", "LeakyReLU", "ReL
 """Layers whose result for a sequence of vectors is the same as for each vector separately."""
 
 Step = Callable[[str, str, Shape], str]
-"""Function of a name, the node of a step and the shape of the result: the node of the inner layer."""
+"""Converts one step. Takes a node name, the source node and the result's shape, and returns the output node."""
 
 
 class Frames:
@@ -35,13 +36,13 @@ class Frames:
     def __init__(self, builder: GraphBuilder) -> None:
         self._builder = builder
         self._steps: dict[str, tuple[str, ...]] = {}
-        self._below: dict[str, str] = {}
+        self._stacked_maps: dict[str, str] = {}
 
-    def below(self, sequence: str, stacked_map: str) -> None:
+    def record_stacked(self, sequence: str, stacked_map: str) -> None:
         """Record that a sequence is stored as the map ``stacked_map``, with the frames below each other."""
-        self._below[sequence] = stacked_map
+        self._stacked_maps[sequence] = stacked_map
 
-    def unrolled(self, call: Call, step: Step) -> str:
+    def unroll(self, call: Call, step: Step) -> str:
         """Call ``step`` for every frame of a call's input; return the node that concatenates the results.
 
         Raises:
@@ -51,25 +52,23 @@ class Frames:
         if count > MOST_FRAMES:
             kind = type(call.layer).__name__
             raise call.refused(f"a {kind} over {count} steps", f"give it at most {MOST_FRAMES}")
-        steps = tuple(
-            step(f"{call.name}/{number}", self._frame(call, number), call.shape[1:]) for number in range(count)
-        )
+        steps = tuple(step(f"{call.name}/{index}", self._frame(call, index), call.shape[1:]) for index in range(count))
         nodes = emit.stacked(call.name, steps, (1, *self._builder.shapes[steps[0]]), 0)
         sequence = self._builder.add(nodes)
         self._steps[sequence] = steps
         return sequence
 
-    def _frame(self, call: Call, number: int) -> str:
+    def _frame(self, call: Call, step_index: int) -> str:
         source, shape = call.inputs[0], call.shapes[0]
         if source in self._steps:
-            return self._steps[source][number]
-        name = self._builder.free_name(f"{call.name}-frame{number}")
-        if source in self._below:
-            attrs = {"begin": (number * shape[1], 0), "size": (shape[1], shape[2]), "strides": (1, 1)}
-            return self._builder.add([Node(name, "spatial_slice", (self._below[source],), attrs)])
-        begin = (number, *(0 for _ in shape[1:]))
-        cut = {"begin": begin, "size": (1, *shape[1:]), "strides": tuple(1 for _ in shape)}
-        nodes = [Node(name, "tensor_slice", (source,), cut)]
+            return self._steps[source][step_index]
+        name = self._builder.free_name(f"{call.name}-frame{step_index}")
+        if source in self._stacked_maps:
+            attrs = {"begin": (step_index * shape[1], 0), "size": (shape[1], shape[2]), "strides": (1, 1)}
+            return self._builder.add([Node(name, "spatial_slice", (self._stacked_maps[source],), attrs)])
+        begin = (step_index, *(0 for _ in shape[1:]))
+        slice_attrs = {"begin": begin, "size": (1, *shape[1:]), "strides": tuple(1 for _ in shape)}
+        nodes = [Node(name, "tensor_slice", (source,), slice_attrs)]
         nodes.append(Node(f"{name}-alone", "reshape", (name,), {"shape": shape[1:]}))
         return self._builder.add(nodes)
 

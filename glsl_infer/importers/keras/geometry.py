@@ -117,7 +117,7 @@ def differences(call: Call) -> list[Node]:
 def _sliced(call: Call, parts: Sequence[range], shape: Shape | None = None) -> list[Node]:
     """Return the nodes of a slice, which must not be empty, as for ``emit.sliced``."""
     if not all(parts):
-        raise call.refused("an index that leaves nothing", "take a number at least")
+        raise call.refused("an index with an empty result", "keep at least one element")
     return emit.sliced(call.name, call.inputs[0], call.shapes[0], parts, shape)
 
 

@@ -1,4 +1,4 @@
-"""Import of a Keras model as a graph. Only this module and its siblings in the engine import Keras.
+"""Import of a Keras model as a graph. Only the modules of this package import Keras.
 
 The importer does not depend on GPU limits: it imports every model expressible as a graph. Layers without shader support
 are refused later, by name.
@@ -7,7 +7,7 @@ are refused later, by name.
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from glsl_infer.importers.keras.inputs import with_sizes
 from glsl_infer.importers.keras.installed import keras, stderr_silenced
 from glsl_infer.importers.keras.walk import Walk
 
-_WHOLE = ("uint8", "uint16", "uint32", "int16", "int32", "int64")
+_INTEGER_TYPES = ("uint8", "uint16", "uint32", "int16", "int32", "int64")
 """Input types that can represent the bytes of images exactly."""
 
 
@@ -48,33 +48,31 @@ def survey(path: str | Path, input_range: Range | None = None, io_options: IoOpt
 
     A Lambda, or a layer of an unknown class, is not loaded. A layer that computes nothing replaces it.
 
-    Args: as for ``load``.
+    Args:
+        path: the file.
+        input_range: as in ``to_graph``.
+        io_options: as in ``to_graph``.
 
     Raises:
         ModelError: the file is missing or is not a Keras model, or the model is not functional.
         MissingExtraError: Keras is not installed.
     """
-    path = Path(path)
-    require_file(path)
-    keras()
-    own_modules.load()
-    old = old_models.read(path)
-    config = old.config if old is not None else config_of(path)
-    foreign = placeholders.of_config(path, config)
-    model = foreign or load_model(path)
+    opened = _open(Path(path))
+    model = opened.placeholder_model or _load(opened)
     try:
         report = survey_of(model, input_range, io_options)
     except ModelError as error:
-        if type(model).__name__ == "Sequential" or not getattr(
-            model, "built", False
-        ):  # the shape of its input is unknown
+        has_input_shape = type(model).__name__ != "Sequential" and getattr(model, "built", False)
+        if not has_input_shape:
             raise
         report = ImportReport((), None, problems=(error,))
     warnings = [
         f"the model is read as its layers are saved; if its class {name:.60} has a call of its own, that is missing"
-        for name in dict.fromkeys(placeholders.own_models(config))
+        for name in dict.fromkeys(placeholders.own_models(opened.config))
     ]
-    convertible = foreign is None and bool(report.problems) and keras().backend.backend() == "tensorflow"
+    convertible = (
+        opened.placeholder_model is None and bool(report.problems) and keras().backend.backend() == "tensorflow"
+    )
     return replace(report, warnings=tuple(warnings), convertible=convertible)
 
 
@@ -85,22 +83,58 @@ def load_model(path: str | Path) -> Any:
         ModelError: the file is missing or is not a Keras model.
         MissingExtraError: Keras is not installed.
     """
-    path = Path(path)
+    opened = _open(Path(path))
+    if opened.placeholder_model is not None:
+        raise survey_of(opened.placeholder_model).problems[0]
+    return _load(opened)
+
+
+@dataclass(frozen=True)
+class _OpenedFile:
+    """A file whose config was read, without weights.
+
+    Attributes:
+        path: of the file.
+        old: the file's content if a library other than Keras 3 wrote it.
+        config: the config of the model in the format of Keras 3; None if the file has none.
+        placeholder_model: the model with placeholders for unknown layers; None if it does not need any.
+    """
+
+    path: Path
+    old: old_models.OldModel | None
+    config: dict[str, Any] | None
+    placeholder_model: Any | None
+
+
+def _open(path: Path) -> _OpenedFile:
+    """Read the config of a saved model, with this package's layers registered.
+
+    Raises:
+        ModelError: the file is missing or is not a Keras model.
+        MissingExtraError: Keras is not installed.
+    """
     require_file(path)
-    installed = keras()
+    keras()
     own_modules.load()
     old = old_models.read(path)
     config = old.config if old is not None else config_of(path)
-    foreign = placeholders.of_config(path, config)
-    if foreign is not None:
-        raise survey_of(foreign).problems[0]
+    return _OpenedFile(path, old, config, placeholders.of_config(path, config))
+
+
+def _load(opened: _OpenedFile) -> Any:
+    """Return the Keras model of a file without placeholders, with its weights.
+
+    Raises:
+        ModelError: the file is not a Keras model.
+    """
+    path, old, installed = opened.path, opened.old, keras()
     check_file(path, old.config if old is not None else None)
     if old is not None:
         return _load_old(old, installed)
     try:
         with stderr_silenced(), bounded(installed, path):
-            own = placeholders.own_objects(config)
-            return installed.saving.load_model(path, compile=False, custom_objects=own)
+            custom_objects = placeholders.own_objects(opened.config)
+            return installed.saving.load_model(path, compile=False, custom_objects=custom_objects)
     except ModelError:
         raise
     except Exception as error:  # Keras raises a dozen exception classes here; all mean an unusable file.
@@ -120,8 +154,8 @@ def _load_old(old: old_models.OldModel, installed: Any) -> Any:
     separate_weights = old.separate_weights()
     try:
         with stderr_silenced(), bounded(installed, old.path):
-            own = placeholders.own_objects(old.config)
-            model = installed.saving.deserialize_keras_object(copy.deepcopy(old.config), own, safe_mode=True)
+            custom_objects = placeholders.own_objects(old.config)
+            model = installed.saving.deserialize_keras_object(copy.deepcopy(old.config), custom_objects, safe_mode=True)
     except ModelError:
         raise
     except Exception as error:  # Keras raises a dozen exception classes here; all mean an invalid model
@@ -163,7 +197,7 @@ def survey_of(model: Any, input_range: Range | None = None, io_options: IoOption
     options = io_options or IoOptions()
     if input_range is not None:
         options = replace(options, ranges={"": input_range, **options.ranges})
-    options = replace(options, ranges={**_of_bytes(model), **options.ranges})
+    options = replace(options, ranges={**_integer_input_ranges(model), **options.ranges})
     if options.constants:
         raise InputError(f"--constant {next(iter(options.constants))}: is for .onnx and .tflite files; leave it out")
     model = with_sizes(model, options.sizes, options.shapes)
@@ -175,9 +209,11 @@ def survey_of(model: Any, input_range: Range | None = None, io_options: IoOption
     return builder.report(model.name, nodes, lambda graph: options)
 
 
-def _of_bytes(model: Any) -> dict[str, Range]:
+def _integer_input_ranges(model: Any) -> dict[str, Range]:
     """Return the ranges of images with an integer type: with values between 0 and 1, all would be 0."""
-    integer_inputs = [tensor for tensor in model.inputs if str(tensor.dtype) in _WHOLE and len(tensor.shape) in (3, 4)]
+    integer_inputs = [
+        tensor for tensor in model.inputs if str(tensor.dtype) in _INTEGER_TYPES and len(tensor.shape) in (3, 4)
+    ]
     return {tensor._keras_history.operation.name: (0.0, 255.0) for tensor in integer_inputs}
 
 

@@ -145,7 +145,7 @@ def sliced(call: Call, batch_of_indices: Indices) -> list[Node]:
     """
     indices = batch_of_indices[0]
     if not indices.size:
-        raise call.refused("an index that leaves nothing", "take a number at least")
+        raise call.refused("an index with an empty result", "keep at least one element")
     shape = call.shapes[0]
     axis_indices = [np.unique(along_axis) for along_axis in np.unravel_index(indices.reshape(-1), shape)]
     lines = [line for line in map(_line, axis_indices) if line is not None]

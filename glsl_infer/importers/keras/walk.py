@@ -13,7 +13,8 @@ from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.core.builder import GraphBuilder
 from glsl_infer.importers.core.emit import in_textures
 from glsl_infer.importers.core.report import AFTER_UNKNOWN, DROPPED, UNKNOWN, LayerStatus, runs
-from glsl_infer.importers.keras import batch_axis, own_layers, tensors
+from glsl_infer.importers.keras import own_layers, tensors
+from glsl_infer.importers.keras.batch_axis import BatchLayouts
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.frames import Frames, along_channels, inner_of
@@ -44,8 +45,7 @@ class Walk:
         self._prefix = prefix
         self._inside = outer is not None
         self._names = dict(names)
-        self._batch: dict[str, int] = outer._batch if outer else {}
-        self._parts: dict[str, int] = outer._parts if outer else {}
+        self._layouts: BatchLayouts = outer._layouts if outer else BatchLayouts(builder, _convert, self._unroll)
         self.frames: Frames = outer.frames if outer else Frames(builder)
         self.tensors: dict[str, Any] = {}
 
@@ -56,7 +56,7 @@ class Walk:
             if key(stack[-1]) in self._names:
                 stack.pop()
                 continue
-            missing = [before for before in _inputs(stack[-1]) if key(before) not in self._names]
+            missing = [source for source in _inputs(stack[-1]) if key(source) not in self._names]
             if missing:
                 stack += reversed(missing)
             else:
@@ -64,24 +64,18 @@ class Walk:
         name = self._names[key(tensor)]
         if self._inside:
             return name  # the enclosing model may move the batch to the front
-        if self._batch.get(name):
-            advice = "bring the batch back to the front, with keras.ops.transpose"
-            self._builder.refusals.append(
-                ModelError.layer(name, f"an output whose batch is axis {self._batch[name]}", advice)
-            )
-        if self._parts.get(name):
-            problem = f"an output with {self._parts[name]} parts of each image in its batch"
-            self._builder.refusals.append(ModelError.layer(name, problem, "reshape it to (-1, parts, ...)"))
+        self._builder.refusals += self._layouts.output_problems(name)
         return name
 
     def _import(self, tensor: Any) -> None:
+        """Import the call that computes a tensor, whose inputs are imported; record the nodes of all its outputs."""
         operation, call_index, _ = tensor._keras_history
-        inputs = tuple(self._names[key(before)] for before in _inputs(tensor))
+        inputs = tuple(self._names[key(source)] for source in _inputs(tensor))
         name = self._builder.free_name(f"{self._prefix}{operation.name}")
         call_node = operation._inbound_nodes[call_index]
         inner = operation if _is_model(operation) else own_layers.traced(operation, call_node)
         if inner is not None:
-            outputs = dict(enumerate(self._inner(inner, name, inputs)))
+            outputs = dict(enumerate(self._import_nested(inner, name, inputs)))
         else:
             outputs = self._layer(tensor, name, inputs)
         for index, output in outputs.items():
@@ -95,31 +89,40 @@ class Walk:
         call_node, builder = operation._inbound_nodes[call_index], self._builder
         output_tensors = call_node.output_tensors
         arguments = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
-        row = LayerStatus(name, kind_of(operation), tuple(output_tensors[0].shape[1:]), UNKNOWN)
-        before = len(builder.nodes)
+        status = LayerStatus(name, kind_of(operation), tuple(output_tensors[0].shape[1:]), UNKNOWN)
+        node_count = len(builder.nodes)
         try:
             if builder.unknown & set(inputs):
-                _converter(Call(layer, name, inputs, (), arguments))  # refuses unsupported layers, without shapes
-                builder.rows[name] = replace(row, note=AFTER_UNKNOWN)
-                names = [name, *(builder.free_name(name) for _ in output_tensors[1:])]
-                builder.unknown.update(names)
-                return dict(enumerate(names))
+                return self._skipped(Call(layer, name, inputs, (), arguments), status, len(output_tensors))
             shapes = tuple(builder.shapes[source] for source in inputs)
             shape = picture_shape(operation, shapes, tuple(tensor.shape[1:]))
             call = Call(layer, name, inputs, shapes, arguments, index, shape)
-            if _reads_mask(layer) and any(_is_masked(before) for before in call_node.arguments.keras_tensors):
+            if _reads_mask(layer) and any(_is_masked(source) for source in call_node.arguments.keras_tensors):
                 advice = "take Masking out of the model, and give it sequences without steps to leave out"
                 raise call.refused(f"{kind_of(layer)} on masked steps", advice)
-            output = self._converted(call, tensor)
+            output = self._add_nodes(call, tensor.shape)
         except ModelError as refusal:
-            builder.rows[name] = row.refused(refusal)
+            builder.rows[name] = status.refused(refusal)
             return self._placeholders(name, inputs, [tuple(out.shape[1:]) for out in output_tensors], refusal)
-        operators = tuple(node.op for node in builder.nodes[before:])
+        operators = tuple(node.op for node in builder.nodes[node_count:])
         is_dropped = kind_of(operation) in TRAINING_ONLY
         note = "does nothing outside of training" if is_dropped else ""
         placement = DROPPED if is_dropped else runs(operators)
-        builder.rows[name] = replace(row, shape=builder.shapes[output], runs=placement, operators=operators, note=note)
+        shape = builder.shapes[output]
+        builder.rows[name] = replace(status, shape=shape, runs=placement, operators=operators, note=note)
         return {index: output}
+
+    def _skipped(self, call: Call, status: LayerStatus, output_count: int) -> dict[int, str]:
+        """Record a layer after a layer of unknown shape; return the names of its outputs by index.
+
+        Raises:
+            ModelError: the layer is not supported for any shape.
+        """
+        _converter(call)
+        self._builder.rows[call.name] = replace(status, note=AFTER_UNKNOWN)
+        names = [call.name, *(self._builder.free_name(call.name) for _ in range(output_count - 1))]
+        self._builder.unknown.update(names)
+        return dict(enumerate(names))
 
     def _placeholders(
         self, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape], refusal: ModelError
@@ -133,98 +136,55 @@ class Walk:
             refusal: the reason.
         """
         builder = self._builder
-        parts = max((self._parts.get(source, 1) for source in inputs), default=1)
+        parts = max(map(self._layouts.parts_of, inputs), default=1)
         if parts > 1:
             shapes = [(parts, *shape) for shape in shapes]
         others = [builder.placeholder(builder.free_name(name), shape) for shape in shapes[1:]]
         names = [builder.refuse(refusal, name, inputs, shapes[0]), *others]
         if parts > 1:
-            self._parts.update(dict.fromkeys(names, parts))
+            self._layouts.record_parts(names, parts)
         return dict(enumerate(names))
 
-    def _converted(self, call: Call, tensor: Any) -> str:
-        """Add the nodes of a call; return the one that computes ``tensor``.
+    def _add_nodes(self, call: Call, shape: Sequence[int | None]) -> str:
+        """Add the nodes of a call; return the one that computes its output.
+
+        Args:
+            call: the call.
+            shape: shape of the output in Keras, with its batch.
 
         Raises:
             ModelError: the call is not supported.
         """
-        batch_axes = tuple(self._batch.get(name, 0) for name in call.inputs)
-        parts = tuple(self._parts.get(name, 1) for name in call.inputs)
-        if max(parts, default=1) > 1 and batch_axis.moves_batch(call.layer, len(call.shapes[0]), batch_axes):
-            nodes, axis = batch_axis.convert_with_parts_at_axis(call, tensor.shape, batch_axes, parts[0], _convert)
-            output = self._builder.add(nodes)
-            self._parts[output], self._batch[output] = parts[0], axis
+        output = self._layouts.add(call, shape)
+        if output is not None:
             return output
-        if not any(batch_axes):
-            if batch_axis.needs_a_copy_per_part(call, parts):
-                return self._copied_per_part(call, parts[0])
-            changes_batch = len(parts) == 1 and batch_axis.changes_batch(call.layer, call.shapes[0], call.shape)
-            if changes_batch or any(count > 1 for count in parts):
-                return self._with_parts(call, parts)
-        if batch_axis.moves_batch(call.layer, len(tensor.shape), batch_axes):
-            return self._with_batch_at_axis(call, batch_axes, tensor.shape)
         if type(call.layer).__name__ == "TimeDistributed":
-            return self._distributed(call)
+            return self._add_distributed(call)
         output = self._builder.add(_convert(call))
         if type(call.layer).__name__ == "InputLayer" and len(call.shape) == FRAMES_RANK:
-            self.frames.below(output, call.name)
+            self.frames.record_stacked(output, call.name)
         return output
 
-    def _copied_per_part(self, call: Call, parts: int) -> str:
-        """Add a call that processes every part of an image separately: stacked if possible, else one by one."""
-        stacked = batch_axis.stack_parts(call, _convert)
-        if stacked:
-            output = self._builder.add(stacked)
-        else:
-            output = self._each(replace(call, shape=(parts, *call.shape)), call.layer)
-        self._parts[output] = parts
-        return output
-
-    def _with_parts(self, call: Call, parts: tuple[int, ...]) -> str:
-        """Add a call whose inputs or output have several parts of each image in their batch."""
-        nodes, output_parts = batch_axis.convert_with_parts(call, parts, _convert)
-        output = self._builder.add(nodes)
-        if output_parts > 1:
-            self._parts[output] = output_parts
-        return output
-
-    def _with_batch_at_axis(self, call: Call, batch_axes: tuple[int, ...], shape: Shape) -> str:
-        """Add a call whose inputs or output have a batch that is not the first axis.
-
-        Args:
-            call: the call.
-            batch_axes: the batch axis of each input.
-            shape: shape of the output, with its batch.
-        """
-        nodes_and_axis = batch_axis.convert_axis_operation(call, batch_axes[0])
-        if nodes_and_axis is None:
-            axis = batch_axis.axis_after(call, batch_axes)
-            nodes_and_axis = _convert(batch_axis.with_output_shape(call, axis, shape)), axis
-        nodes, axis = nodes_and_axis
-        output = self._builder.add(nodes)
-        if axis:
-            self._batch[output] = axis
-        return output
-
-    def _distributed(self, call: Call) -> str:
+    def _add_distributed(self, call: Call) -> str:
+        """Add a TimeDistributed; return the node that computes its output."""
         inner = inner_of(call)
         if along_channels(inner, call.shapes[0]):
             return self._builder.add(_convert(replace(call, layer=inner)))
-        return self._each(call, inner)
+        return self._unroll(call, inner)
 
-    def _each(self, call: Call, inner: Any) -> str:
+    def _unroll(self, call: Call, inner: Any) -> str:
         """Apply a layer to each entry of a call's first input axis; return the node that concatenates the results."""
 
         def step(name: str, source: str, shape: Shape) -> str:
             inner_name = self._builder.free_name(f"{name}/{inner.name}")
             if _is_model(inner):
-                return self._inner(inner, inner_name, (source,))[0]
+                return self._import_nested(inner, inner_name, (source,))[0]
             shapes = (self._builder.shapes[source],)
             return self._builder.add(_convert(Call(inner, inner_name, (source,), shapes, call.arguments, 0, shape)))
 
-        return self.frames.unrolled(call, step)
+        return self.frames.unroll(call, step)
 
-    def _inner(self, model: Any, name: str, inputs: tuple[str, ...]) -> list[str]:
+    def _import_nested(self, model: Any, name: str, inputs: tuple[str, ...]) -> list[str]:
         """Import a nested model; return the names of its outputs."""
         if len(inputs) != len(model.inputs):
             raise ModelError.layer(
@@ -273,16 +233,16 @@ def _reads_mask(operation: Any) -> bool:
     return any("mask" in option for option in options) and kind_of(operation) != "BatchNormalization"
 
 
-def _either(convert: Converter, to_kernels: Converter) -> Converter:
+def _with_fallback(convert: Converter, to_kernels: Converter) -> Converter:
     """Return the converter to operators with shaders, with a fallback to kernels for refused calls."""
 
-    def either(call: Call) -> list[Node]:
+    def convert_or_fall_back(call: Call) -> list[Node]:
         try:
             return convert(call)
         except ModelError:
             return to_kernels(call)
 
-    return either
+    return convert_or_fall_back
 
 
 def kind_of(operation: Any) -> str:
@@ -315,7 +275,7 @@ def _converter(call: Call) -> Converter:
     if to_kernels is not None and (convert is None or not in_textures(*call.shapes, call.shape)):
         return to_kernels
     if convert is not None:
-        return convert if to_kernels is None else _either(convert, to_kernels)
+        return convert if to_kernels is None else _with_fallback(convert, to_kernels)
     if hasattr(call.layer, "layers"):
         raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
     advice = INSTEAD.get(kind) if is_known else own_layers.advice(call.layer)

@@ -109,14 +109,14 @@ def _clip(call: Call) -> list[View]:
 
 def _computed_limits(call: Call) -> View:
     """Return a Clip with computed limits."""
-    from glsl_infer.importers.onnx.arithmetic import of_two
+    from glsl_infer.importers.onnx.arithmetic import binary_operation
 
     view = call.view()
     for index, operation in ((1, "maximum"), (2, "minimum")):
         limit = call.operands[index] if call.has(index) else None
         none = isinstance(limit, np.ndarray) and (np.abs(limit.astype(np.float64)) > _NO_LIMIT).all()
         if limit is not None and not none:
-            view = of_two(call, operation, view, limit)
+            view = binary_operation(call, operation, view, limit)
     return view
 
 

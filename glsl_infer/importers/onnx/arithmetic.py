@@ -104,16 +104,16 @@ def binary(call: Call) -> list[View]:
     result: Operand = operands[0]
     for value in operands[1:]:
         if isinstance(result, View) or isinstance(value, View):
-            result = of_two(call, operation, result, value)
+            result = binary_operation(call, operation, result, value)
         else:
             result = np.asarray(_OF_CONSTANTS[operation](np.asarray(result), np.asarray(value)), np.float64)
     if call.kind == "Mean" and len(operands) > 1:
-        result = of_two(call, "divide", result, np.asarray(float(len(operands))))
+        result = binary_operation(call, "divide", result, np.asarray(float(len(operands))))
     assert isinstance(result, View)
     return applied(call, "linear") if len(operands) == 1 else [result]
 
 
-def of_two(call: Call, operation: str, a: Operand, b: Operand) -> View:
+def binary_operation(call: Call, operation: str, a: Operand, b: Operand) -> View:
     """Return an operation on two operands.
 
     Raises:
@@ -290,7 +290,7 @@ def _triangle(call: Call) -> list[View]:
     view, upper = call.view(), bool(call.attribute("upper", 1))
     shift = int(call.number(1, "a diagonal", "", 0.0))
     ones = np.ones(view.shape[-2:])
-    return [of_two(call, "multiply", view, np.triu(ones, shift) if upper else np.tril(ones, shift))]
+    return [binary_operation(call, "multiply", view, np.triu(ones, shift) if upper else np.tril(ones, shift))]
 
 
 CONVERTERS: dict[str, Converter] = {

@@ -1,4 +1,4 @@
-"""Attention, one operator since opset 23, as products, a mask and a softmax."""
+"""Convert ONNX Attention (opset 23 and later) to products, a mask and a softmax."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 from glsl_infer.importers.onnx import types
 from glsl_infer.importers.onnx.call import FARTHEST, Call, Converter, Operand, broadcast
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS
-from glsl_infer.importers.onnx.parts import as_view, concatenated
 from glsl_infer.importers.onnx.products import product
 from glsl_infer.importers.onnx.reductions import probabilities
+from glsl_infer.importers.onnx.slice_concat_pad import as_view, concatenated
 from glsl_infer.importers.onnx.view import View
 
-_MASK, _PAST, _FILLED = 3, (4, 5), 6
+_MASK, _PAST_KEYS, _PAST_VALUES, _KEY_LENGTHS = range(3, 7)  # indices of inputs; the last is nonpad_kv_seqlen
 
 
 def _attention(call: Call) -> list[View]:
-    """Convert an Attention. The outputs are its result, and all keys and values."""
-    if call.has(_FILLED):
-        raise call.refused("with the length of a cache", "export the model without a cache")
+    """Convert an Attention. The outputs are its result, and the keys and values including past ones."""
+    if call.has(_KEY_LENGTHS):
+        raise call.refused("with nonpad_kv_seqlen, the lengths of a cache", "export the model without a cache")
     if not all(map(call.has, range(3))):
         raise call.refused("without a query, keys and values", "the file is damaged; convert the model anew")
     tensors = [_tensor(call, index) for index in range(3)]
     heads_are_merged = len(tensors[0].shape) == 3
-    query, keys, values = (_heads(call, view, "kv" if index else "q") for index, view in enumerate(tensors))
+    query, keys, values = (_split_heads(call, view, "kv" if index else "q") for index, view in enumerate(tensors))
     past_length = 0
-    if call.has(_PAST[0]) and call.has(_PAST[1]):
-        past_keys, past_values = (_tensor(call, index) for index in _PAST)
+    if call.has(_PAST_KEYS) and call.has(_PAST_VALUES):
+        past_keys, past_values = _tensor(call, _PAST_KEYS), _tensor(call, _PAST_VALUES)
         past_length = past_keys.shape[2]
         keys, values = concatenated(call, [past_keys, keys], 2), concatenated(call, [past_values, values], 2)
     batch, heads, rows, width = query.shape
@@ -62,7 +62,7 @@ def _tensor(call: Call, index: int) -> View:
     return view
 
 
-def _heads(call: Call, view: View, prefix: str) -> View:
+def _split_heads(call: Call, view: View, prefix: str) -> View:
     """Return a tensor as (batch, heads, positions, width of a head).
 
     Args:
@@ -75,7 +75,7 @@ def _heads(call: Call, view: View, prefix: str) -> View:
     batch, positions, width = view.shape
     heads = int(call.attribute(f"{prefix}_num_heads"))
     if heads < 1 or width % heads:
-        raise call.refused(f"{heads} heads of {width} numbers", "the file is damaged; convert the model anew")
+        raise call.refused(f"{heads} heads of {width} values", "the file is damaged; convert the model anew")
     return call.reshaped(view, (batch, positions, heads, width // heads)).transposed((0, 2, 1, 3))
 
 
@@ -94,20 +94,23 @@ def _attention_weights(call: Call, scores: View, past_length: int) -> View:
     rows, columns = scores.shape[2:]
     if mask is not None and mask.shape[-1] != columns:
         raise call.refused(f"a mask of shape {mask.shape} for {columns} keys", "give it as many columns as keys")
-    constant, computed = _visible_by_position(call, rows, columns, past_length), []
+    constant_mask, computed_mask = _visible_by_position(call, rows, columns, past_length), None
     if mask is not None and call.type(_MASK) != types.BOOL:
         scores = broadcast(call, "tensor_binary", (scores, mask), ("constant",) * 2, "biased", operation="add")
     elif isinstance(mask, View):
-        computed.append(mask)
+        computed_mask = mask
     elif mask is not None:
-        constant = constant & mask
-    visible: list[Operand] = [*computed, *([] if constant.all() else [constant.astype(np.float64)])]
+        constant_mask = constant_mask & mask
+    visible: list[Operand] = [] if constant_mask.all() else [constant_mask.astype(np.float64)]
+    if computed_mask is not None:
+        visible.insert(0, computed_mask)
     for condition in visible:
         scores = _where(call, condition, scores, -FARTHEST)
     weights = probabilities(call, scores, 3)
-    rows_can_be_empty = computed or not constant.any(axis=-1).all()
-    for condition in visible if rows_can_be_empty else []:
-        weights = _where(call, condition, weights, 0.0)
+    rows_can_be_empty = computed_mask is not None or not constant_mask.any(axis=-1).all()
+    if rows_can_be_empty:
+        for condition in visible:
+            weights = _where(call, condition, weights, 0.0)
     return weights
 
 

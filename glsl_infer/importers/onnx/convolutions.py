@@ -14,7 +14,7 @@ from glsl_infer.importers.core.convolutions import Pair, Transposed, Window, con
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS
-from glsl_infer.importers.onnx.parts import of_each
+from glsl_infer.importers.onnx.slice_concat_pad import for_each_map
 from glsl_infer.importers.onnx.view import View, fresh
 
 Weights = NDArray[np.float32]
@@ -86,7 +86,7 @@ def by_kernel(call: Call, kernel: Weights, bias: Weights) -> list[View]:
     if is_product and view.shape[0] != 1:
         return [_of_batch(call, view, kernel, bias)]
     if rank == 4 and view.shape[0] != 1:
-        return of_each(lambda single: by_kernel(single, kernel, bias))(call)
+        return for_each_map(lambda single: by_kernel(single, kernel, bias))(call)
     source, shape = call.map(lines=True)
     name, window = call.nodes.new_name("conv"), window_of(call, size, shape)
     node = call.nodes.add(convolved(name, source, kernel.transpose(2, 3, 1, 0), bias, window, groups))
@@ -163,4 +163,7 @@ def _sizes(call: Call, shape: Shape, window: Window) -> tuple[Pair, Pair]:
     return (output_size[0], output_size[1]), (crop[0], crop[1])
 
 
-CONVERTERS: dict[str, Converter] = {"Conv": convolution, "ConvTranspose": of_each(transposed_convolution, lines=False)}
+CONVERTERS: dict[str, Converter] = {
+    "Conv": convolution,
+    "ConvTranspose": for_each_map(transposed_convolution, include_1d=False),
+}

@@ -13,7 +13,7 @@ from glsl_infer.importers.onnx.arithmetic import cast
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.file import schema
 from glsl_infer.importers.onnx.folding import flattened
-from glsl_infer.importers.onnx.parts import concatenated, of_each
+from glsl_infer.importers.onnx.slice_concat_pad import concatenated, for_each_map
 from glsl_infer.importers.onnx.view import View, fresh
 
 
@@ -141,13 +141,13 @@ def _space_to_depth(call: Call) -> list[View]:
 CONVERTERS: dict[str, Converter] = {
     "Cast": _cast,
     "CastLike": _cast_like,
-    "DepthToSpace": of_each(_depth_to_space),
+    "DepthToSpace": for_each_map(_depth_to_space),
     "Dropout": _same,
     "Expand": _expand,
     "Flatten": _flatten,
     "Identity": _same,
     "Reshape": reshape,
-    "SpaceToDepth": of_each(_space_to_depth),
+    "SpaceToDepth": for_each_map(_space_to_depth),
     "Squeeze": _squeeze,
     "Tile": _tile,
     "Transpose": _transpose,

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.onnx import relayout
-from glsl_infer.importers.onnx.arithmetic import of_two
+from glsl_infer.importers.onnx.arithmetic import binary_operation
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import bias_of
 from glsl_infer.importers.onnx.norm_pieces import GROUP
-from glsl_infer.importers.onnx.parts import of_each
 from glsl_infer.importers.onnx.relayout import placed
+from glsl_infer.importers.onnx.slice_concat_pad import for_each_map
 from glsl_infer.importers.onnx.view import View, default_order, fresh
 
 Doubles = NDArray[np.float64]
@@ -137,7 +137,7 @@ def _with_last_axis(call: Call, view: View, axis: int) -> View:
 def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
     for operation, value, neutral in (("multiply", weights[0], 1.0), ("add", weights[1], 0.0)):
         if (value != neutral).any():
-            view = of_two(call, operation, view, value)
+            view = binary_operation(call, operation, view, value)
     return view
 
 
@@ -208,9 +208,9 @@ def _neighbours(call: Call) -> list[View]:
 
 CONVERTERS: dict[str, Converter] = {
     "BatchNormalization": _batch,
-    "GroupNormalization": of_each(_group),
-    "InstanceNormalization": of_each(_instance),
-    "LRN": of_each(_neighbours),
+    "GroupNormalization": for_each_map(_group),
+    "InstanceNormalization": for_each_map(_instance),
+    "LRN": for_each_map(_neighbours),
     "LayerNormalization": _layer,
     "MeanVarianceNormalization": _mean_variance,
     "RMSNormalization": _layer,

@@ -14,7 +14,6 @@ from glsl_infer.importers.onnx import (
     convolutions,
     geometry,
     normalizations,
-    parts,
     places,
     pooling,
     products,
@@ -22,6 +21,7 @@ from glsl_infer.importers.onnx import (
     reductions,
     resizing,
     sequences,
+    slice_concat_pad,
 )
 from glsl_infer.importers.onnx.call import Call, Converter, Operand, as_in_file
 from glsl_infer.importers.onnx.norm_pieces import NORM
@@ -29,14 +29,14 @@ from glsl_infer.importers.onnx.view import fresh
 
 OPERATORS: Mapping[str, Callable[[Call], Sequence[Operand]]] = {
     "DynamicQuantizeLinear": quantized.dynamic,
-    "Split": parts.split,
+    "Split": slice_concat_pad.split,
     **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
     **attention.CONVERTERS,
     **convolutions.CONVERTERS,
     **geometry.CONVERTERS,
     **normalizations.CONVERTERS,
-    **parts.CONVERTERS,
+    **slice_concat_pad.CONVERTERS,
     **places.CONVERTERS,
     **pooling.CONVERTERS,
     **products.CONVERTERS,
@@ -47,46 +47,17 @@ OPERATORS: Mapping[str, Callable[[Call], Sequence[Operand]]] = {
 }
 """Converters of ONNX's own operators, by type."""
 
-OF_MICROSOFT: Mapping[str, Converter] = {**quantized.OF_MICROSOFT, **products.OF_MICROSOFT}
+ONNX_RUNTIME_OPERATORS: Mapping[str, Converter] = {**quantized.OF_MICROSOFT, **products.OF_MICROSOFT}
 """Converters of the operators of ONNX Runtime's domain that ``contrib`` does not rewrite."""
 
 _BY_DOMAIN: Mapping[str, Mapping[str, Callable[[Call], Sequence[Operand]]]] = {
     "": OPERATORS,
-    "com.microsoft": OF_MICROSOFT,
+    "com.microsoft": ONNX_RUNTIME_OPERATORS,
 }
 
 
-def convert(call: Call) -> list[Operand]:
-    """Return the outputs of an operator.
-
-    Raises:
-        ModelError: the operator is not supported. The message names it.
-    """
-    kind, domain = call.kind, call.operator.domain
-    function = function_of(kind)
-    if function is not None:
-        return _by_function(call, function)
-    table = _BY_DOMAIN.get(domain)
-    if domain.startswith(_RUNTIME) and kind not in (table or ()):
-        problem = f"{with_article(f'{kind:.60}')} of ONNX Runtime, which has optimised or quantised the file"
-        raise ModelError.layer(call.nodes.name, problem, _UNOPTIMIZED.format(kind))
-    if table is None:
-        problem = f"{kind:.60} of the domain '{domain:.60}' cannot be exported"
-        raise ModelError.layer(call.nodes.name, problem, _INSTEAD.format(kind))
-    if kind == NORM:
-        return list(normalizations.in_pieces(call))
-    if kind not in table:
-        raise ModelError.layer(
-            call.nodes.name, f"{with_article(f'{kind:.60}')} cannot be exported", _INSTEAD.format(kind)
-        )
-    if call.opset < 7 and kind in _ALIGNED and "axis" in call.operator.attributes:
-        call = arithmetic.aligned(call)
-    return list(table[kind](call))
-
-
-_ALIGNED = ("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
+_LEGACY_BROADCAST = ("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
 """Operators with the attributes ``broadcast`` and ``axis`` before opset 7."""
-
 
 _RUNTIME = ("com.microsoft", "com.ms.")
 """Prefixes of the domains whose operators only ONNX Runtime supports."""
@@ -97,13 +68,46 @@ _UNOPTIMIZED = (
     "--operator {0:.60}=MODULE:FUNCTION"
 )
 
-_INSTEAD = (
+_ADVICE = (
     "export the model without it, or give a function of yours that computes it on the CPU: "
     "--operator {0:.60}=MODULE:FUNCTION"
 )
 
 
-def _by_function(call: Call, function: str) -> list[Operand]:
+def convert(call: Call) -> list[Operand]:
+    """Return the outputs of an operator. A function of the user replaces the built-in converter.
+
+    Raises:
+        ModelError: the operator is not supported. The message names it.
+    """
+    kind, domain = call.kind, call.operator.domain
+    function = function_of(kind)
+    if function is not None:
+        return _custom_function(call, function)
+    if kind == NORM and not domain:  # an operator of ``norm_pieces``, in place of a decomposed normalisation
+        return list(normalizations.in_pieces(call))
+    table = _BY_DOMAIN.get(domain)
+    if table is None or kind not in table:
+        raise _unsupported(call)
+    if call.opset < 7 and kind in _LEGACY_BROADCAST and "axis" in call.operator.attributes:
+        call = arithmetic.aligned(call)
+    return list(table[kind](call))
+
+
+def _unsupported(call: Call) -> ModelError:
+    """Return the error for an operator without a converter."""
+    kind, domain = call.kind, call.operator.domain
+    if domain.startswith(_RUNTIME):
+        problem = f"{with_article(f'{kind:.60}')} of ONNX Runtime, which has optimised or quantised the file"
+        return ModelError.layer(call.nodes.name, problem, _UNOPTIMIZED.format(kind))
+    if domain not in _BY_DOMAIN:
+        problem = f"{kind:.60} of the domain '{domain:.60}' cannot be exported"
+    else:
+        problem = f"{with_article(f'{kind:.60}')} cannot be exported"
+    return ModelError.layer(call.nodes.name, problem, _ADVICE.format(kind))
+
+
+def _custom_function(call: Call, function: str) -> list[Operand]:
     """Return the result of the user's function on tensors in the file's shapes.
 
     The computed tensors are its positional arguments. Its keyword arguments are the constants, named ``constant0`` and
@@ -111,9 +115,9 @@ def _by_function(call: Call, function: str) -> list[Operand]:
     """
     if call.declared is None or None in call.declared or len([name for name in call.operator.outputs if name]) != 1:
         raise call.refused("of unknown shape", "give it one output, with its shape in the file")
-    plain = {
+    json_attributes = {
         name: value for name, value in call.operator.attributes.items() if isinstance(value, (int, float, str, tuple))
     }
     sources, weights = as_in_file(call, call.operands, [f"constant{index}" for index in range(len(call.operands))])
-    attrs = {"calls": function, "shape": call.declared, "settings": json.dumps({"attributes": plain})}
+    attrs = {"calls": function, "shape": call.declared, "settings": json.dumps({"attributes": json_attributes})}
     return [fresh(call.nodes.emit(CUSTOM, *sources, part="function", weights=weights, **attrs), call.declared)]

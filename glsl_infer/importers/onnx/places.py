@@ -15,7 +15,7 @@ from glsl_infer.importers.onnx.view import View, fresh
 
 MOST_CLASSES = 1 << 16
 
-_READ, _WRITTEN = ("table", "indices"), ("table", "indices", "updates")
+_GATHER_INPUTS, _SCATTER_INPUTS = ("table", "indices"), ("table", "indices", "updates")
 
 
 def _top_k(call: Call) -> list[View]:
@@ -47,8 +47,8 @@ def gathered(call: Call) -> list[View]:
         points = call.nodes.shaped(index_node, (*indices.shape, 1))
         node = call.nodes.emit("gather_points", points, part="taken", weights={"table": np.moveaxis(table, axis, 0)})
         shape = (*table.shape[:axis], *indices.shape, *table.shape[axis + 1 :])
-        behind = axis + len(indices.shape)
-        return [fresh(node, shape, [*range(axis, behind), *range(axis), *range(behind, len(shape))])]
+        end = axis + len(indices.shape)
+        return [fresh(node, shape, [*range(axis, end), *range(axis), *range(end, len(shape))])]
     view = call.view()
     axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
     shape = call.file_shape((*view.shape[:axis], *indices.shape, *view.shape[axis + 1 :]))
@@ -56,8 +56,8 @@ def gathered(call: Call) -> list[View]:
     return [fresh(call.nodes.emit("gather", node, index_node, part="taken", axis=axis), shape)]
 
 
-def picked(call: Call, view: View, axis: int, indices: Sequence[int]) -> View:
-    """Return many indices of an axis, in any order, on the CPU."""
+def gathered_constant(call: Call, view: View, axis: int, indices: Sequence[int]) -> View:
+    """Return the elements at many constant indices of an axis, in that order, on the CPU."""
     order = [axis, *(other for other in range(len(view.axes)) if other != axis)]
     node = in_order(call, view, order, keep=(axis,))
     weights = {"indices": np.asarray(indices)[:, None]}
@@ -67,7 +67,7 @@ def picked(call: Call, view: View, axis: int, indices: Sequence[int]) -> View:
 
 def _gathered_elements(call: Call) -> list[View]:
     axis = call.axis(int(call.attribute("axis", 0)), len(_shape(call, 0)))
-    sources, weights = as_in_file(call, call.operands, _READ)
+    sources, weights = as_in_file(call, call.operands, _GATHER_INPUTS)
     node = call.nodes.emit("gather_elements", *sources, part="taken", weights=weights, axis=axis)
     return [fresh(node, _shape(call, 1))]
 
@@ -78,7 +78,7 @@ def _gathered_points(call: Call) -> list[View]:
     if not indices or not 0 <= batch < len(indices) or batch + indices[-1] > len(table):
         raise call.refused(f"indices of shape {indices} of {table}", "the file is damaged")
     shape = call.file_shape((*indices[:-1], *table[batch + indices[-1] :]))
-    sources, weights = as_in_file(call, call.operands, _READ)
+    sources, weights = as_in_file(call, call.operands, _GATHER_INPUTS)
     node = call.nodes.emit("gather_points", *sources, part="taken", weights=weights, batch=batch)
     return [fresh(node, shape)]
 
@@ -95,7 +95,7 @@ def _scattered(call: Call) -> list[View]:
         points = np.stack(np.meshgrid(*map(np.arange, places.shape), indexing="ij"), axis=-1)
         points[..., axis] = places
         operands[1] = points
-    sources, weights = as_in_file(call, operands, _WRITTEN)
+    sources, weights = as_in_file(call, operands, _SCATTER_INPUTS)
     node = call.nodes.emit("scatter", *sources, part="written", weights=weights, reduction=reduction)
     return [fresh(node, _shape(call, 0))]
 

@@ -12,7 +12,7 @@ from glsl_infer.importers.core.convolutions import Window
 from glsl_infer.importers.core.pooling import grown, is_adjacent, pooled, sums
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import pair, window_of
-from glsl_infer.importers.onnx.parts import of_each
+from glsl_infer.importers.onnx.slice_concat_pad import for_each_map
 from glsl_infer.importers.onnx.view import View
 
 
@@ -96,8 +96,8 @@ def _with_axes_of_one(view: View, rank: int) -> View:
 
 
 CONVERTERS: dict[str, Converter] = {
-    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), of_each(pool, lines=False)),
-    "GlobalAveragePool": of_each(_global("mean")),
-    "GlobalLpPool": of_each(global_norm),
-    "GlobalMaxPool": of_each(_global("max")),
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), for_each_map(pool, include_1d=False)),
+    "GlobalAveragePool": for_each_map(_global("mean")),
+    "GlobalLpPool": for_each_map(global_norm),
+    "GlobalMaxPool": for_each_map(_global("max")),
 }

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from glsl_infer.importers.core import emit
 from glsl_infer.importers.core.convolutions import PLAIN
 from glsl_infer.importers.onnx import relayout
-from glsl_infer.importers.onnx.arithmetic import of_two
+from glsl_infer.importers.onnx.arithmetic import binary_operation
 from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.nodes import Nodes
-from glsl_infer.importers.onnx.parts import as_view
+from glsl_infer.importers.onnx.slice_concat_pad import as_view
 from glsl_infer.importers.onnx.view import Atom, View, fresh
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
@@ -152,7 +152,7 @@ def _plus(call: Call, view: View, beta: float) -> View:
         return view
     other = call.operands[2]
     other = _scaled(call, other, beta) if isinstance(other, View) else beta * np.asarray(other, np.float64)
-    return of_two(call, "add", view, other)
+    return binary_operation(call, "add", view, other)
 
 
 def _matmul(call: Call) -> list[View]:

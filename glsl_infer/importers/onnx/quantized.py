@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer.importers.onnx import activations, arithmetic, convolutions, pooling, products, reductions
 from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.folding import dequantized
-from glsl_infer.importers.onnx.parts import concat_operands
+from glsl_infer.importers.onnx.slice_concat_pad import concat_operands
 from glsl_infer.importers.onnx.view import View
 
 
@@ -63,11 +63,11 @@ def _gemm(call: Call) -> list[View]:
     results = products.CONVERTERS["Gemm"](_with(call, "Gemm", operands, alpha=alpha))
     if bias is None:
         return results
-    return [arithmetic.of_two(call, "add", results[0], bias)]
+    return [arithmetic.binary_operation(call, "add", results[0], bias)]
 
 
 def _binary(operation: str) -> Converter:
-    return lambda call: [arithmetic.of_two(call, operation, real(call, 0), real(call, 3))]
+    return lambda call: [arithmetic.binary_operation(call, operation, real(call, 0), real(call, 3))]
 
 
 def _mean(call: Call) -> list[View]:

@@ -11,7 +11,7 @@ from glsl_infer.importers.core import elementwise
 from glsl_infer.importers.core.constants import shortest
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
-from glsl_infer.importers.onnx.parts import as_view, concatenated, sliced
+from glsl_infer.importers.onnx.slice_concat_pad import as_view, concatenated, sliced
 from glsl_infer.importers.onnx.view import View, fresh
 
 _STATE, _CELL, _PEEPHOLES = 5, 6, 7

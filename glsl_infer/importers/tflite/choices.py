@@ -18,7 +18,7 @@ _FUNCTIONS = elementwise.functions(elementwise.TFLITE)
 WHOLE = ("INT", "UINT", "BOOL")
 """Prefixes of the names of types without fractions."""
 
-_CHOSEN, _READ = ("condition", "yes", "no"), ("table", "indices")
+_SELECT_INPUTS, _GATHER_INPUTS = ("condition", "yes", "no"), ("table", "indices")
 
 
 def source(call: Call, index: int, what: str) -> str:
@@ -68,7 +68,7 @@ def _select(call: Call) -> list[Node]:
     if len(call.constants) != 3 or None in call.tensors:
         raise call.refused(f"of {len(call.constants)} tensors", "the file is damaged; give it three")
     weights = {}
-    for name, value in zip(_CHOSEN, call.constants):
+    for name, value in zip(_SELECT_INPUTS, call.constants):
         if value is not None:
             array = np.nan_to_num(np.asarray(value, np.float32), posinf=3e38, neginf=-3e38)
             rank = max(map(len, call.shapes))
@@ -88,9 +88,9 @@ def gathered(call: Call) -> list[Node]:
     if math.prod(table[:batch]) != 1:  # each row by its own indices, as in Keras' ``take_along_axis``
         if axis != batch or not len(table) == len(indices) == batch + 1 or table[:batch] != indices[:batch]:
             raise call.refused(f"of {table} by indices of {indices}", "take numbers of each row, or of one image")
-        return _of_operands(call, "gather_elements", _READ, {"axis": batch})
+        return _of_operands(call, "gather_elements", _GATHER_INPUTS, {"axis": batch})
     if call.constants[0] is None:
-        return _of_operands(call, "gather", _READ, {"axis": axis})
+        return _of_operands(call, "gather", _GATHER_INPUTS, {"axis": axis})
     if axis:
         raise call.refused(f"of a constant along axis {axis}", "take its rows, axis 0")
     nodes = [shaped(call.name, source(call, 1, "indices"), (*indices[batch:], 1))]
@@ -174,7 +174,7 @@ CHOICES: Mapping[str, Converter] = {
     **dict.fromkeys(("SELECT", "SELECT_V2"), _select),
     "CAST": cast,
     "CUMSUM": _summed,
-    "GATHER_ND": lambda call: _of_operands(call, "gather_points", _READ, {}),
+    "GATHER_ND": lambda call: _of_operands(call, "gather_points", _GATHER_INPUTS, {}),
     "ONE_HOT": _one_hot,
     "SCATTER_ND": _scattered,
 }

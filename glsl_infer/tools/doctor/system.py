@@ -14,21 +14,26 @@ from glsl_infer.tools.doctor.machine import Machine
 OLDEST_DEBIAN = 12
 """Oldest supported release of Debian and Raspberry Pi OS."""
 
-LEAST_MEMORY = 80 << 20
+MIN_MEMORY = 80 << 20
 """Bytes needed for a classification: 60 MB for Python and NumPy, 5 MB for the largest shipped model, and an image."""
 
-LEAST_CMA = 32 << 20
+MIN_CMA = 32 << 20
 """Bytes of contiguous memory for the GPU: 11 MB for the textures of X22 at 385x385, 8 MB for a console of 1920x1080,
 and 4 camera frames of 640x480."""
 
-MOST_GPU_MEM = 76
+MAX_GPU_MEM = 76
 """Megabytes of the firmware's default ``gpu_mem``. The open driver does not use this memory."""
 
-LEAST_DISK = 16 << 20
+MIN_DISK = 16 << 20
 """Bytes for the compiled programs of a few models."""
 
 _NOW = {0: "the supply voltage is too low", 1: "the CPU clock is capped", 2: "throttled", 3: "too hot"}
 """Meaning of the firmware's bits; 16 bits higher they mean "since the start"."""
+
+_UNDERVOLTAGE = 1 << 0 | 1 << 16
+_SLOWED = 1 << 1 | 1 << 2 | 1 << 17 | 1 << 18
+_TOO_HOT = 1 << 3 | 1 << 19
+"""The firmware's bits of low voltage, of a capped clock or throttling, and of heat, now or since the start."""
 
 _SUPPLY = "use the power supply and cable of the board's maker (5.1 V, 2.5 A), and unplug USB devices"
 _COOLING = "add a heat sink or a fan"
@@ -43,7 +48,7 @@ def board(machine: Machine) -> Finding:
 
 @check("system")
 def system(machine: Machine) -> Finding:
-    """Compare the release of a Raspberry Pi's system with the supported ones."""
+    """Check that a Raspberry Pi's operating system is recent enough."""
     release = machine.os_release()
     name = release.get("PRETTY_NAME") or f"{platform.system()} {platform.release()}"
     figures = {"system": name, "kernel": f"{platform.system()} {platform.release()} {platform.machine()}"}
@@ -72,8 +77,8 @@ def power(machine: Machine) -> Finding | None:
     parts = ([f"now: {', '.join(now)}"] if now else []) + (
         [f"earlier since the start: {', '.join(before)}"] if before else []
     )
-    is_low = bool(bits & 0x10001)
-    is_hot = bool(bits & (0x80008 if is_low else 0xE000E))  # low voltage alone throttles, too
+    is_low = bool(bits & _UNDERVOLTAGE)
+    is_hot = bool(bits & (_TOO_HOT if is_low else _TOO_HOT | _SLOWED))  # low voltage alone throttles, too
     fixes = (_SUPPLY,) * is_low + (_COOLING,) * is_hot
     return warning("; ".join(parts), figures, *fixes)
 
@@ -86,19 +91,19 @@ def memory(machine: Machine) -> Finding | None:
         return None
     swap = machine.memory.get("SwapFree", 0)
     figures = {"total": total, "available": available, "swap_free": swap}
-    words = f"{_mb(available)} of {_mb(total or 0)} available, {_mb(swap)} of free swap"
-    if available >= LEAST_MEMORY:
-        return ok(words, figures)
+    summary = f"{megabytes(available)} of {megabytes(total or 0)} available, {megabytes(swap)} of free swap"
+    if available >= MIN_MEMORY:
+        return ok(summary, figures)
     fixes = ["ps -eo rss,comm --sort=-rss | head    # the largest processes; end those that you do not need"]
     if machine.exists("usr/sbin/lightdm"):
         fixes.append("sudo systemctl set-default multi-user.target && sudo reboot    # start without the desktop")
-    if swap < LEAST_MEMORY - available:
+    if swap < MIN_MEMORY - available:
         is_dphys = machine.exists("usr/sbin/dphys-swapfile") or machine.exists("sbin/dphys-swapfile")
         fixes.append(
             "sudo dphys-swapfile setup && sudo dphys-swapfile swapon" if is_dphys else "sudo apt install zram-tools"
         )
-        return problem(f"{words}; {_mb(LEAST_MEMORY)} are needed", figures, *fixes)
-    return warning(f"{words}; below {_mb(LEAST_MEMORY)} the system swaps", figures, *fixes)
+        return problem(f"{summary}; {megabytes(MIN_MEMORY)} are needed", figures, *fixes)
+    return warning(f"{summary}; below {megabytes(MIN_MEMORY)} the system swaps", figures, *fixes)
 
 
 @check("GPU memory")
@@ -109,26 +114,25 @@ def gpu_memory(machine: Machine) -> Finding | None:
         return None
     config = config_txt.read(machine)
     figures = {"cma_total": total, "cma_free": free, "gpu_mem": config.number("gpu_mem")}
-    words = f"{_mb(free)} of {_mb(total)} contiguous memory (CMA) free"
-    if total < LEAST_CMA:
+    summary = f"{megabytes(free)} of {megabytes(total)} contiguous memory (CMA) free"
+    if total < MIN_CMA:
         command_line = f"{(config.path or config_txt.PATHS[0]).rpartition('/')[0]}/cmdline.txt"
-        is_argument = " cma=" in f" {machine.text('proc/cmdline')}"
+        is_set_on_command_line = " cma=" in f" {machine.text('proc/cmdline')}"
         fix = (
             f"sudo sed -i 's/ *cma=[^ ]*//' {command_line}"
-            if is_argument
+            if is_set_on_command_line
             else set_overlay(config, "vc4-kms-v3d,cma-64")
         )
-        return (problem if total < LEAST_CMA // 2 else warning)(
-            f"{words}; the GPU needs {_mb(LEAST_CMA)}", figures, f"{fix} && sudo reboot"
-        )
+        report = problem if total < MIN_CMA // 2 else warning
+        return report(f"{summary}; the GPU needs {megabytes(MIN_CMA)}", figures, f"{fix} && sudo reboot")
     reserved = config.number("gpu_mem") or 0
-    if reserved > MOST_GPU_MEM:
+    if reserved > MAX_GPU_MEM:
         return warning(
-            f"{words}; gpu_mem={reserved} in {config.path} takes memory that the open driver does not use",
+            f"{summary}; gpu_mem={reserved} in {config.path} takes memory that the open driver does not use",
             figures,
             f"sudo sed -i 's/^gpu_mem=/#&/' {config.path} && sudo reboot",
         )
-    return ok(words, figures)
+    return ok(summary, figures)
 
 
 def set_overlay(config: config_txt.Config, overlay: str) -> str:
@@ -160,7 +164,7 @@ def cache(machine: Machine) -> Finding:
         fix = (
             f'sudo install -d -o "$USER" {folder_text}'
             if existing.is_dir()
-            else f"{folder_text} must be a folder, in folders"
+            else f"make {folder_text} and its parents folders"
         )
         return warning(
             f"{folder_text} cannot be written; every start compiles and checks again",
@@ -170,13 +174,13 @@ def cache(machine: Machine) -> Finding:
         )
     free = shutil.disk_usage(existing).free
     figures = {"folder": folder_text, "free": free}
-    if free < LEAST_DISK:
+    if free < MIN_DISK:
         return warning(
-            f"{folder_text}: only {_mb(free)} of disk space are free",
+            f"{folder_text}: only {megabytes(free)} of disk space are free",
             figures,
             "sudo apt clean && sudo journalctl --vacuum-size=20M",
         )
-    return ok(f"{folder_text} can be written, {_mb(free)} free", figures)
+    return ok(f"{folder_text} can be written, {megabytes(free)} free", figures)
 
 
 def _shortened(folder: Path) -> str:
@@ -189,6 +193,6 @@ def _shortened(folder: Path) -> str:
     return f"{base}/{folder.parent.name}/{folder.name}"
 
 
-def _mb(count: int) -> str:
+def megabytes(count: int) -> str:
     """Return a number of bytes in MB or GB."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

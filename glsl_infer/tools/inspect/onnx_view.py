@@ -16,7 +16,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.node import Shape
-from glsl_infer.program.quantize import plain
+from glsl_infer.support.json_values import plain
 from glsl_infer.tools.inspect import inspection
 from glsl_infer.tools.inspect.bundle_page import range_of
 

@@ -189,7 +189,7 @@ class PictureWindow(Closing):
         self.context.make_current()
         self.context.owner = None  # a session on this context must set up its vertex arrays again
         gl = self.context.gl
-        self._objects.fixed_state()
+        self._objects.set_fixed_state()
         gl.ActiveTexture(GL.GL_TEXTURE0)
         self._lay_out(width, height)
         gl.BindFramebuffer(FRAMEBUFFER, 0)

@@ -44,8 +44,8 @@ WARM_UP = 1000
 """Frames before the first sample."""
 REOPEN = 100
 """Frames between two temporary sessions."""
-NAMES = 4096
-"""Number of GL names to query; drivers use the lowest free name."""
+MAX_GL_NAME = 4096
+"""Number of GL names to query. Drivers use the lowest free name."""
 
 
 def endure(bundle: Bundle, frames: int, samples: int) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def endure(bundle: Bundle, frames: int, samples: int) -> dict[str, Any]:
         expected = [session.run(picture) for picture in pictures]
 
         def count_wrong(results: list[Any]) -> int:
-            return sum(not np.array_equal(result, two) for result, two in zip(results, expected))
+            return sum(not np.array_equal(result, reference) for result, reference in zip(results, expected))
 
         def work(until: int) -> None:
             nonlocal wrong, done, sessions
@@ -86,16 +86,16 @@ def endure(bundle: Bundle, frames: int, samples: int) -> dict[str, Any]:
         work(WARM_UP)
         for sample in bar(range(samples), "samples", "endurance"):
             work(WARM_UP + frames * (sample + 1) // samples)
-            rows.append(sample_of(context, done))
+            rows.append(sample_of(context, done - WARM_UP))
     grown = growth(rows)
-    flat = grown["rss_bytes"] <= GROWTH and grown["gl_objects"] <= 0 and grown["files"] <= 0
+    is_stable = grown["rss_bytes"] <= GROWTH and grown["gl_objects"] <= 0 and grown["files"] <= 0
     return {
-        "frames": done,
+        "frames": done - WARM_UP,
         "sessions": sessions,
         "seconds": round(time.perf_counter() - started, 1),
         "wrong_results": wrong,
         "grown": grown,
-        "flat": flat,
+        "flat": is_stable,
         "samples": rows,
     }
 
@@ -134,7 +134,10 @@ def sample_of(context: Context, frames: int) -> dict[str, float]:
 
 
 def growth(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the growth between the means of the first and of the last quarter: a second session comes and goes."""
+    """Return the growth between the means of the first and of the last quarter.
+
+    Single samples can include a temporary session.
+    """
     quarter = max(1, len(rows) // 4)
     return {
         key: statistics.fmean(row[key] for row in rows[-quarter:])
@@ -145,11 +148,11 @@ def growth(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _objects(context: Context) -> int:
-    """Return the number of objects of the context among the first ``NAMES`` names."""
+    """Return the number of objects of the context among the first ``MAX_GL_NAME`` names."""
     context.make_current()
     gl = context.gl
     kinds = (gl.IsTexture, gl.IsFramebuffer, gl.IsBuffer, gl.IsProgram, gl.IsShader)
-    return sum(bool(is_one(name)) for is_one in kinds for name in range(1, NAMES))
+    return sum(bool(is_one(name)) for is_one in kinds for name in range(1, MAX_GL_NAME))
 
 
 def print_growth(first: Mapping[str, Any], last: Mapping[str, Any]) -> None:
@@ -163,7 +166,9 @@ def print_growth(first: Mapping[str, Any], last: Mapping[str, Any]) -> None:
 
 def main() -> int:
     """Run, print and plot; return the exit code."""
-    parser = argparse.ArgumentParser(description="Look whether anything grows over thousands of frames.")
+    parser = argparse.ArgumentParser(
+        description="Check for growth of memory, GL objects and open files over thousands of frames."
+    )
     parser.add_argument("bundle", nargs="?", type=Path)
     parser.add_argument("--frames", type=int, default=10_000)
     parser.add_argument("--samples", type=int, default=100)

@@ -77,7 +77,7 @@ def work(seed: int, first: int, last: int, is_random: bool) -> None:
     texts = sources(is_random)
     with Context() as context, Objects(context.gl) as objects:
         print(json.dumps({"driver": context.gl.text(GL.GL_RENDERER)}), flush=True)
-        objects.fixed_state()
+        objects.set_fixed_state()
         texture = objects.texture(SIDE, SIDE, np.random.default_rng(0).bytes(4 * SIDE * SIDE))
         framebuffer = objects.framebuffer(objects.texture(SIDE, SIDE))
         triangle = objects.buffer(np.array([-1, -1, 3, -1, -1, 3], "<f4").tobytes())

@@ -28,7 +28,7 @@ export class Context {
   private constructor(
     private readonly _canvas: Canvas,
     readonly gl: WebGLRenderingContext,
-    private readonly _own: boolean,
+    private readonly _hidden: boolean,
   ) {
     _canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault(); // otherwise the browser never restores it
@@ -106,9 +106,12 @@ export class Context {
     }
   }
 
-  /** Throw ContextLostError if the context is lost, or its objects are (`whole` is false). @internal */
-  requireUsable(whole = true): void {
-    if (whole && !this.isLost) return;
+  /**
+   * Throw ContextLostError if the context is lost; also if `objectsValid` is false, because a restoration has lost the
+   * objects. @internal
+   */
+  requireUsable(objectsValid = true): void {
+    if (objectsValid && !this.isLost) return;
     throw new ContextLostError(
       "the browser has taken the graphics context away; wait for it to come back, or reload the page",
     );
@@ -129,7 +132,7 @@ export class Context {
   /** Release the context; call it once for each `of`. An unused context of a hidden canvas is freed. */
   close(): void {
     this._users -= 1;
-    if (this._users > 0 || !this._own) return;
+    if (this._users > 0 || !this._hidden) return;
     contexts.delete(this._canvas);
     this.gl.getExtension("WEBGL_lose_context")?.loseContext();
   }

@@ -6,7 +6,8 @@ import type { Limits } from "../manifest.ts";
 const SMALLER = "use a model of smaller images or fewer channels";
 const OTHER_GPU = "use another browser or device (WebGL promises 8)";
 
-const NAMES: Record<keyof Limits, readonly [keyof WebGLRenderingContext & `MAX_${string}`, string]> = {
+/** Name of each limit in WebGL, and the advice if it is too small. */
+const LIMITS: Record<keyof Limits, readonly [keyof WebGLRenderingContext & `MAX_${string}`, string]> = {
   texture_units: ["MAX_TEXTURE_IMAGE_UNITS", OTHER_GPU],
   texture_size: ["MAX_TEXTURE_SIZE", SMALLER],
   fragment_uniform_vectors: ["MAX_FRAGMENT_UNIFORM_VECTORS", "export the model with --weights baked"],
@@ -19,19 +20,19 @@ const NAMES: Record<keyof Limits, readonly [keyof WebGLRenderingContext & `MAX_$
  *
  * @throws LimitError with all limits that are too small.
  */
-export function require(needed: Limits, gl: WebGLRenderingContext): void {
-  const lacks: string[] = [];
+export function requireLimits(needed: Limits, gl: WebGLRenderingContext): void {
+  const problems: string[] = [];
   const advice = new Set<string>();
-  for (const field of Object.keys(NAMES) as (keyof Limits)[]) {
-    const [name, help] = NAMES[field];
+  for (const field of Object.keys(LIMITS) as (keyof Limits)[]) {
+    const [name, help] = LIMITS[field];
     const offered = gl.getParameter(gl[name]) as number;
     if (offered >= needed[field]) continue;
-    lacks.push(`${name} is ${offered}, the model needs ${needed[field]}`);
+    problems.push(`${name} is ${offered}, the model needs ${needed[field]}`);
     advice.add(help);
   }
-  if (!lacks.length) return;
+  if (!problems.length) return;
   throw new LimitError(
-    `this GPU (${renderer(gl)}) is too small for the model: ${lacks.join("; ")}; ${[...advice].join(", and ")}`,
+    `this GPU (${renderer(gl)}) is too small for the model: ${problems.join("; ")}; ${[...advice].join(", and ")}`,
   );
 }
 

@@ -10,16 +10,16 @@ export type Objects = ReturnType<typeof objectsOf>;
 export function objectsOf(gl: WebGLRenderingContext) {
   const shaders = new Map<string, WebGLShader>();
   /** Functions that delete the objects. */
-  const ends: (() => void)[] = [];
+  const deleters: (() => void)[] = [];
 
-  function keep<T>(handle: T | null, kind: string, end: (handle: T) => void): T {
+  function keep<T>(handle: T | null, kind: string, remove: (handle: T) => void): T {
     if (!handle) throw new GlError(`WebGL cannot create a ${kind}`);
-    ends.push(() => end(handle));
+    deleters.push(() => remove(handle));
     return handle;
   }
 
   /** Disable features that change stored values (dithering is on by default) or uploaded pixels. */
-  function fixedState(): void {
+  function setFixedState(): void {
     for (const name of [gl.DITHER, gl.BLEND, gl.SCISSOR_TEST, gl.DEPTH_TEST, gl.STENCIL_TEST, gl.CULL_FACE]) {
       gl.disable(name);
     }
@@ -143,10 +143,10 @@ export function objectsOf(gl: WebGLRenderingContext) {
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.useProgram(null);
     dropShaders();
-    for (const end of ends.splice(0)) end();
+    for (const remove of deleters.splice(0)) remove();
   }
 
-  return { fixedState, texture, framebuffer, buffer, program, startProgram, checkProgram, dropShaders, read, close };
+  return { setFixedState, texture, framebuffer, buffer, program, startProgram, checkProgram, dropShaders, read, close };
 }
 
 function log(text: string | null): string {

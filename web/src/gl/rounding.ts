@@ -27,7 +27,7 @@ export function storeThreshold(gl: WebGLRenderingContext): number {
     objects.framebuffer(objects.texture(STEPS, LEVELS.length));
     const program = objects.program(VERTEX, FRAGMENT, "rounding test");
     objects.buffer(new Float32Array([-1, -1, 3, -1, -1, 3]));
-    objects.fixedState();
+    objects.setFixedState();
     gl.useProgram(program);
     gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 0, 0);
     gl.enableVertexAttribArray(0);

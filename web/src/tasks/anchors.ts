@@ -3,7 +3,7 @@
 import { InputError } from "glsl-infer";
 
 /** Largest number of anchors of a detector. */
-const MOST = 1 << 18;
+const MAX_ANCHORS = 1 << 18;
 
 /** A size in pixels or cells. */
 export interface Extent {
@@ -33,11 +33,11 @@ export function sizesOf(scale: number, aspects: readonly number[]): [number, num
  */
 export function anchorsOf(levels: readonly Level[], { width, height }: Extent): Float32Array {
   const grids = levels.map(({ stride = 1, cells }) => cells ?? [Math.ceil(height / stride), Math.ceil(width / stride)]);
-  const number = grids.reduce((sum, [rows, columns], i) => sum + rows! * columns! * levels[i]!.sizes.length, 0);
-  if (number > MOST) {
-    throw new InputError(`${number} anchors; at most ${MOST} are possible: give larger strides or fewer sizes`);
+  const count = grids.reduce((sum, [rows, columns], i) => sum + rows! * columns! * levels[i]!.sizes.length, 0);
+  if (count > MAX_ANCHORS) {
+    throw new InputError(`${count} anchors; at most ${MAX_ANCHORS} are possible: give larger strides or fewer sizes`);
   }
-  const anchors = new Float32Array(4 * number);
+  const anchors = new Float32Array(4 * count);
   let at = 0;
   grids.forEach(([rows = 0, columns = 0], i) => {
     for (let row = 0; row < rows; row++) {

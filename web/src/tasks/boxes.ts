@@ -56,8 +56,8 @@ export function likely(
     activation === "sigmoid" && threshold > 0 && threshold < 1 ? Math.log(threshold / (1 - threshold)) : undefined;
   const candidates: Candidate[] = [];
   for (let row = 0; row * classes < numbers.length; row++) {
-    const own = numbers.subarray(row * classes, (row + 1) * classes);
-    const scores = least === undefined ? scoresOf(own, activation) : own;
+    const values = numbers.subarray(row * classes, (row + 1) * classes);
+    const scores = least === undefined ? scoresOf(values, activation) : values;
     for (let c = first; c < classes; c++) {
       const number = scores[c]!;
       if (number >= (least ?? threshold)) {
@@ -78,12 +78,12 @@ export function decode(numbers: Float32Array, anchor: Float32Array, { units, ord
     const grown = raw[2 + axis]! / units[2 + axis]!;
     return ((sizes === "exponential" ? Math.exp(Math.min(grown, LARGEST_EXPONENT)) : grown) * anchor[2 + axis]!) / 2;
   };
-  const [x, y, wide, high] = [coordinate(0), coordinate(1), half(0), half(1)];
-  return raw.map((_, i) => (i < 4 ? [x - wide, y - high, x + wide, y + high][i]! : coordinate(i)));
+  const [x, y, halfWidth, halfHeight] = [coordinate(0), coordinate(1), half(0), half(1)];
+  return raw.map((_, i) => (i < 4 ? [x - halfWidth, y - halfHeight, x + halfWidth, y + halfHeight][i]! : coordinate(i)));
 }
 
 /** A box that represents a group, and the index of the best box in it. */
-export interface Kept {
+export interface MergedBox {
   readonly box: readonly number[];
   readonly best: number;
 }
@@ -102,21 +102,21 @@ export function suppress(
   overlap: number,
   most: number,
   merge: "weighted" | "best",
-): Kept[] {
-  let left = boxes
+): MergedBox[] {
+  let remaining = boxes
     .map((_, i) => i)
     .filter((i) => boxes[i]!.every(Number.isFinite) && boxes[i]![2]! > boxes[i]![0]! && boxes[i]![3]! > boxes[i]![1]!)
     .sort((a, b) => scores[b]! - scores[a]!);
-  const merged: Kept[] = [];
-  while (left.length && merged.length < most) {
-    const best = left[0]!;
-    const group = left.filter((i) => i === best || isSame(boxes[best]!, boxes[i]!, overlap));
+  const merged: MergedBox[] = [];
+  while (remaining.length && merged.length < most) {
+    const best = remaining[0]!;
+    const group = remaining.filter((i) => i === best || isSame(boxes[best]!, boxes[i]!, overlap));
     const total = group.reduce((sum, i) => sum + scores[i]!, 0);
-    const alone = merge === "best" || group.length === 1 || total <= 0;
+    const unmerged = merge === "best" || group.length === 1 || total <= 0;
     const mean = (_: number, k: number): number => group.reduce((sum, i) => sum + scores[i]! * boxes[i]![k]!, 0) / total;
-    merged.push({ best, box: alone ? boxes[best]! : boxes[best]!.map(mean) });
-    const gone = new Set(group);
-    left = left.filter((i) => !gone.has(i));
+    merged.push({ best, box: unmerged ? boxes[best]! : boxes[best]!.map(mean) });
+    const suppressed = new Set(group);
+    remaining = remaining.filter((i) => !suppressed.has(i));
   }
   return merged;
 }

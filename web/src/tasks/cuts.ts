@@ -69,18 +69,18 @@ export function around(points: readonly Point[], angle: number, { scale, shift, 
   const upright = new Cut(0, 0, 1, 1, angle);
   const turned = points.map((point) => upright.fromPicture(point));
   const [low, high] = [least(turned), most(turned)];
-  const [wide, high_] = [high[0] - low[0], high[1] - low[1]];
+  const [width, height] = [high[0] - low[0], high[1] - low[1]];
   const [x, y] = upright.toPicture([
-    (low[0] + high[0]) / 2 + shift[0] * wide,
-    (low[1] + high[1]) / 2 + shift[1] * high_,
+    (low[0] + high[0]) / 2 + shift[0] * width,
+    (low[1] + high[1]) / 2 + shift[1] * height,
   ]);
-  const side = Math.max(wide, high_);
-  return new Cut(x, y, (square ? side : wide) * scale, (square ? side : high_) * scale, angle);
+  const side = Math.max(width, height);
+  return new Cut(x, y, (square ? side : width) * scale, (square ? side : height) * scale, angle);
 }
 
-/** Return the angle of a cut in which a line has the direction `wanted`, in degrees: 0 to the right, 90 up. */
-export function direction(begin: Point, end: Point, wanted: number): number {
-  const angle = (wanted * Math.PI) / 180 + Math.atan2(end[1] - begin[1], end[0] - begin[0]);
+/** Return the angle of a cut in which a line has the direction `target`, in degrees: 0 to the right, 90 up. */
+export function direction(begin: Point, end: Point, target: number): number {
+  const angle = (target * Math.PI) / 180 + Math.atan2(end[1] - begin[1], end[0] - begin[0]);
   return angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
 }
 

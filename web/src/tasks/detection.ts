@@ -2,11 +2,16 @@
 
 import { fitted, InputError, type PictureSource, type Tensor } from "glsl-infer";
 import { anchorsOf, type Extent } from "./anchors.ts";
-import { decode, likely, suppress } from "./boxes.ts";
+import { decode, likely, suppress, type Candidate } from "./boxes.ts";
 import type { Point } from "./cuts.ts";
 import type { DetectionRules } from "./description.ts";
 import { joined, sizeOf, type Network } from "./picture.ts";
 import type { Detection, FoundDetections } from "./results.ts";
+
+/** A candidate and its box, with points, relative to the network's input. */
+interface BoxedCandidate extends Candidate {
+  readonly box: readonly number[];
+}
 
 /** Finds objects with a network such as SSD, which has a score and a box for each anchor. */
 export class Detector {
@@ -41,42 +46,51 @@ export class Detector {
   /** Return the objects for the outputs of the network and the size of the image. */
   found(outputs: Readonly<Record<string, Tensor>>, size: Extent): FoundDetections {
     const { rules, _columns: columns } = this;
-    const numbers = joined(outputs, rules.boxes);
+    const encodedBoxes = joined(outputs, rules.boxes);
     const scores = joined(outputs, rules.scores);
     const candidates = likely(scores, this._classes, rules.activation, rules.threshold, rules.background);
-    const boxes = candidates.map(({ row }) => {
-      const own = numbers.subarray(row * columns, (row + 1) * columns);
-      return this._withBody(decode(own, this._anchors.subarray(4 * row, 4 * row + 4), rules));
+    const boxed = candidates.map((candidate): BoxedCandidate => {
+      const { row } = candidate;
+      const encoded = encodedBoxes.subarray(row * columns, (row + 1) * columns);
+      const box = decode(encoded, this._anchors.subarray(4 * row, 4 * row + 4), rules);
+      return { ...candidate, box: this._squareOfBody(box) };
     });
-    const classes = rules.exclusive ? [-1] : [...new Set(candidates.map(({ index }) => index))].sort((a, b) => a - b);
-    const kept = classes.flatMap((label) => {
-      const of = candidates.flatMap(({ index }, i) => (label < 0 || index === label ? [i] : []));
-      const own = of.map((i) => candidates[i]!.score);
-      const chosen = suppress(of.map((i) => boxes[i]!), own, rules.overlap, rules.most, rules.merge);
-      return chosen.map(({ box, best }) => ({ ...candidates[of[best]!]!, box }));
-    });
-    kept.sort((a, b) => b.score - a.score);
-    const place = this._back(size);
-    const detections = kept.slice(0, rules.most).map(({ box, score, index }): Detection => {
-      const [low, high, ...points] = place(box);
-      return { box: [...low!, ...high!], score, label: rules.labels[index]!, index, points };
+    const toImage = this._toImage(size);
+    const detections = this._best(boxed).map(({ box, score, index }): Detection => {
+      const [topLeft, bottomRight, ...points] = toImage(box);
+      return { box: [...topLeft!, ...bottomRight!], score, label: rules.labels[index]!, index, points };
     });
     return { kind: "detection", size, things: detections, rules };
   }
 
-  /** Return a box, replaced by the square around its circle if the rules have one. */
-  private _withBody(box: number[]): number[] {
+  /** Return the best candidate of each object, best first; with exclusive classes, an object has only one class. */
+  private _best(candidates: readonly BoxedCandidate[]): BoxedCandidate[] {
+    const { exclusive, overlap, most, merge } = this.rules;
+    const groups = exclusive ? [candidates] : byClass(candidates);
+    const best = groups.flatMap((group) => {
+      const scores = group.map(({ score }) => score);
+      const chosen = suppress(group.map(({ box }) => box), scores, overlap, most, merge);
+      return chosen.map(({ box, best }) => ({ ...group[best]!, box }));
+    });
+    return best.sort((a, b) => b.score - a.score).slice(0, most);
+  }
+
+  /**
+   * Return the square around the circle that two of a box's points describe, with the box's points; the box itself if the
+   * rules have no body.
+   */
+  private _squareOfBody(box: number[]): number[] {
     const { body } = this.rules;
     if (!body) return box;
     const { width, height } = this.network.entry;
-    const [middle, on] = body.map((point) => [box[4 + 2 * point]!, box[5 + 2 * point]!] as const);
-    const radius = Math.hypot((on![0] - middle![0]) * width, (on![1] - middle![1]) * height);
+    const [centre, rim] = body.map((point) => [box[4 + 2 * point]!, box[5 + 2 * point]!] as const);
+    const radius = Math.hypot((rim![0] - centre![0]) * width, (rim![1] - centre![1]) * height);
     const [x, y] = [radius / width, radius / height];
-    return [middle![0] - x, middle![1] - y, middle![0] + x, middle![1] + y, ...box.slice(4)];
+    return [centre![0] - x, centre![1] - y, centre![0] + x, centre![1] + y, ...box.slice(4)];
   }
 
   /** Return the conversion of points relative to the network's input to pixels of the fitted image. */
-  private _back(size: Extent): (numbers: readonly number[]) => Point[] {
+  private _toImage(size: Extent): (numbers: readonly number[]) => Point[] {
     const { entry } = this.network;
     const { from, to } = fitted(entry.fit, size, entry);
     const [across, down] = [from.width / to.width, from.height / to.height];
@@ -86,4 +100,10 @@ export class Detector {
         numbers[2 * i + 1]! * entry.height * down + from.y - to.y * down,
       ]);
   }
+}
+
+/** Return the candidates of each class, in the order of classes. */
+function byClass(candidates: readonly BoxedCandidate[]): BoxedCandidate[][] {
+  const classes = [...new Set(candidates.map(({ index }) => index))].sort((a, b) => a - b);
+  return classes.map((label) => candidates.filter(({ index }) => index === label));
 }

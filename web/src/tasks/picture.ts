@@ -20,7 +20,7 @@ export class Network {
    *
    * @throws InputError it has other inputs; and as `GlslInfer.load`.
    */
-  static async load(address: string, canvas: Canvas, progress?: (bytes: number, of: number) => void): Promise<Network> {
+  static async load(address: string, canvas: Canvas, progress?: (received: number, total: number) => void): Promise<Network> {
     const model = await GlslInfer.load(address, canvas, progress ? { progress } : {});
     try {
       const { name, fit, value } = model.session.picture;

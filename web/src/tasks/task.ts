@@ -14,7 +14,7 @@ export interface TaskOptions {
   /** Returns the address of a model given by name, not as a file (`*.glslnn`); by default `models/NAME.glslnn`. */
   readonly locate?: (model: string) => string;
   /** Called with a model, its received bytes, and its size (0 if the server does not send it). */
-  readonly progress?: (model: string, bytes: number, of: number) => void;
+  readonly progress?: (model: string, received: number, total: number) => void;
 }
 
 /** A task that finds something in images; `close` it when it is no longer needed. */
@@ -29,12 +29,12 @@ export class Task {
 
   /** Return the results for an image. */
   run(picture: Source): Promise<Found> {
-    return this._look(picture, false);
+    return this._find(picture, false);
   }
 
   /** Return the results for the next frame of a video; some tasks use those of the previous frame. */
   follow(picture: Source): Promise<Found> {
-    return this._look(picture, true);
+    return this._find(picture, true);
   }
 
   /** Free the GPU resources. */
@@ -43,7 +43,7 @@ export class Task {
     free(this.networks);
   }
 
-  private async _look(source: Source, followed: boolean): Promise<Found> {
+  private async _find(source: Source, followed: boolean): Promise<Found> {
     const picture = await still(source);
     try {
       return await this._run(picture, followed);
@@ -74,7 +74,7 @@ export async function openTask(address: string, options: TaskOptions = {}): Prom
     const { model } = description;
     const locate = options.locate ?? ((name: string) => `models/${name}.glslnn`);
     const where = model.endsWith(".glslnn") ? new URL(model, base).href : locate(model);
-    const opened = await Network.load(where, canvas, (bytes, of) => options.progress?.(model, bytes, of));
+    const opened = await Network.load(where, canvas, (received, total) => options.progress?.(model, received, total));
     loaded.push(opened);
     return opened;
   }
@@ -99,8 +99,8 @@ export async function openTask(address: string, options: TaskOptions = {}): Prom
     const own = await network(description, base);
     if (rules.task === "landmarks") {
       const file = rules.detector.endsWith(".json") ? rules.detector : `${rules.detector}.json`;
-      const beside = new URL(file, base).href;
-      const finder = await detector(await fetchTask(beside), beside, description.name);
+      const detectorAddress = new URL(file, base).href;
+      const finder = await detector(await fetchTask(detectorAddress), detectorAddress, description.name);
       const landmarker = named(description, () => new Landmarker(own, rules, finder));
       const run = (picture: PictureSource, followed: boolean) => (followed ? landmarker.follow(picture) : landmarker.run(picture));
       return new Task(description, [own, finder.network], run, () => landmarker.close());

@@ -14,7 +14,7 @@ import java.util.List;
  * <p>With {@code --ef pictures 4}, a test ends after that many images.
  */
 public final class BenchmarkActivity extends Activity {
-    private static final float MOST = 200;
+    private static final float MAX_IMAGES = 200;
 
     private GLSurfaceView view;
     private BenchmarkView results;
@@ -30,8 +30,8 @@ public final class BenchmarkActivity extends Activity {
         results = new BenchmarkView(this, ink, tests);
         view = new GLSurfaceView(this);
         view.setEGLContextClientVersion(2);
-        int most = (int) Math.max(2, getIntent().getFloatExtra("pictures", MOST));
-        view.setRenderer(new BenchmarkRenderer(view, results, models, tests, most));
+        int maxImages = (int) Math.max(2, getIntent().getFloatExtra("pictures", MAX_IMAGES));
+        view.setRenderer(new BenchmarkRenderer(view, results, models, tests, maxImages));
         view.setRenderMode(GLSurfaceView.RENDERMODE_WHEN_DIRTY);
         FrameLayout frame = new FrameLayout(this);
         frame.addView(view);

@@ -22,8 +22,9 @@ import javax.microedition.khronos.egl.EGLConfig;
 import javax.microedition.khronos.opengles.GL10;
 
 /**
- * Runs the tests in order on the GL thread, by the rules of aibench.md. A slow network is spread over several screen
- * frames, so that the screen is updated and no driver considers it hung; only the time of the network is measured.
+ * Runs the tests in order on the GL thread, by the rules of docs/engineering/aibench.md. A slow network is spread
+ * over several screen frames, so that the screen is updated and no driver considers it hung; only the time of the
+ * network is measured.
  */
 final class BenchmarkRenderer implements GLSurfaceView.Renderer {
     /** Milliseconds of GPU time in a screen frame. */
@@ -34,26 +35,30 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
     private final BenchmarkView results;
     private final Models models;
     private final List<BenchmarkTest> tests;
-    private final int most;
+    private final int maxImages;
 
     private Device device;
     private Session session;
-    private Map<String, Picture> picture;
+    private Map<String, Picture> inputs;
     private Pace pace;
-    private int at;
-    private long begun;
-    private boolean first;
+    private int current;
+
+    /** Time of the first image's result, in {@code System.nanoTime}. */
+    private long startNs;
+
+    private boolean isFirstImage;
 
     /** Milliseconds of the current image so far. */
-    private double took;
+    private double imageMs;
 
-    /** @param most number of images after which a test ends */
-    BenchmarkRenderer(GLSurfaceView view, BenchmarkView results, Models models, List<BenchmarkTest> tests, int most) {
+    /** @param maxImages number of images after which a test ends */
+    BenchmarkRenderer(
+            GLSurfaceView view, BenchmarkView results, Models models, List<BenchmarkTest> tests, int maxImages) {
         this.view = view;
         this.results = results;
         this.models = models;
         this.tests = tests;
-        this.most = most;
+        this.maxImages = maxImages;
     }
 
     @Override
@@ -67,10 +72,12 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
 
     @Override
     public void onDrawFrame(GL10 unused) {
-        if (at < tests.size()) {
-            BenchmarkTest test = tests.get(at);
+        if (current < tests.size()) {
+            BenchmarkTest test = tests.get(current);
             try {
-                if (session == null ? begin(test) : next(test)) {
+                if (session == null) {
+                    begin(test);
+                } else if (next(test)) {
                     end();
                 }
             } catch (Errors.GlslInferError error) {
@@ -80,7 +87,7 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
                 test.fail("The memory of this device is too small.");
                 end();
             }
-            results.changed(at == tests.size());
+            results.changed(current == tests.size());
             view.requestRender();
         }
         gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, 0);
@@ -89,8 +96,8 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
         device.touched();
     }
 
-    /** Loads and compiles a test's network; returns whether the test has ended. */
-    private boolean begin(BenchmarkTest test) {
+    /** Loads and compiles a test's network. */
+    private void begin(BenchmarkTest test) {
         byte[] file = models.bytes(test.file + ".png");
         Bitmap before = BitmapFactory.decodeByteArray(file, 0, file.length, new BitmapFactory.Options());
         if (before == null) {
@@ -103,41 +110,40 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
         Bundle bundle = models.bundle(test.file);
         session = new Session(device, bundle);
         pace = new Pace(session, gl, BUDGET);
-        picture = Collections.singletonMap(
+        inputs = Collections.singletonMap(
                 bundle.manifest.onlyPicture().name, new Picture(pixels, before.getWidth(), before.getHeight()));
-        first = true;
-        took = (System.nanoTime() - started) / 1e6;
-        return false;
+        isFirstImage = true;
+        imageMs = (System.nanoTime() - started) / 1e6;
     }
 
     /** Continues the current image; returns whether it was the last and is complete. */
     private boolean next(BenchmarkTest test) {
         long started = System.nanoTime();
         if (!pace.running()) {
-            session.upload(picture);
+            session.upload(inputs);
             pace.begin();
         }
         session.activate();
         if (!pace.step()) {
             gl.glFinish(); // excludes the time of the screen
-            took += (System.nanoTime() - started) / 1e6;
+            imageMs += (System.nanoTime() - started) / 1e6;
             return false;
         }
         Map<String, Result> outputs = session.readOutputs();
         long now = System.nanoTime();
-        double all = took + (now - started) / 1e6;
-        took = 0;
-        if (first) {
-            first = false;
-            begun = now;
-            show(test, outputs, all);
+        double totalMs = imageMs + (now - started) / 1e6;
+        imageMs = 0;
+        if (isFirstImage) {
+            isFirstImage = false;
+            startNs = now;
+            show(test, outputs, totalMs);
             return false;
         }
-        if (all > 1e3 * test.limit) {
-            throw new Errors.InputError("An image takes " + Math.round(all / 1e3) + " s, and the test's limit is "
+        if (totalMs > 1e3 * test.limit) {
+            throw new Errors.InputError("An image takes " + Math.round(totalMs / 1e3) + " s, and the test's limit is "
                     + Math.round(test.limit) + " s.");
         }
-        return test.add(all) >= most || (now - begun) / 1e6 + all > 1e3 * test.limit;
+        return test.add(totalMs) >= maxImages || (now - startNs) / 1e6 + totalMs > 1e3 * test.limit;
     }
 
     private void show(BenchmarkTest test, Map<String, Result> outputs, double milliseconds) {
@@ -156,7 +162,7 @@ final class BenchmarkRenderer implements GLSurfaceView.Renderer {
             session.close();
             session = null;
         }
-        at += 1;
+        current += 1;
     }
 
     private static String best(Bundle bundle, Result output) {

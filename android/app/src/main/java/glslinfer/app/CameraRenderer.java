@@ -46,7 +46,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
     private final double budget;
     private final Times times = new Times();
 
-    private volatile boolean fresh;
+    private volatile boolean cameraFrameAvailable;
     private volatile boolean paused;
     private volatile int rotation;
 
@@ -151,7 +151,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             texture.release();
         }
         hasPicture = false;
-        fresh = false;
+        cameraFrameAvailable = false;
         texture = new SurfaceTexture(picture.texture);
         texture.setOnFrameAvailableListener(this);
         listener.onSurfaceTexture(texture);
@@ -165,7 +165,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
 
     @Override
     public void onFrameAvailable(SurfaceTexture unused) {
-        fresh = true;
+        cameraFrameAvailable = true;
         view.requestRender();
     }
 
@@ -175,27 +175,27 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             prepare();
         }
         if (!paused && photograph == null) {
-            latch();
+            readCamera();
         }
-        int turned = rotation;
+        int screenRotation = rotation;
         if (hasPicture && session != null && !paused) {
-            network(turned);
+            advanceNetwork(screenRotation);
         } else if (hasPicture && task != null && !paused) {
-            if (task.look(picture, newPicture, turned)) {
-                newPicture &= !task.begins();
+            if (task.advance(picture, newPicture, screenRotation)) {
+                newPicture &= !task.startedImage();
                 view.requestRender();
             }
         } else if (newPhotograph && (session != null || task != null)) {
             newPhotograph = false;
             if (session != null) {
-                lookAtPhotograph();
+                runPhotograph();
             } else {
-                task.look(photograph, picture);
+                task.runPhotograph(photograph, picture);
             }
         }
         long start = System.nanoTime();
         if (hasPicture) {
-            picture.drawPreview(width, height, turned);
+            picture.drawPreview(width, height, screenRotation);
             device.touched();
         } else {
             gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, 0);
@@ -204,11 +204,11 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             device.touched();
         }
         long now = System.nanoTime();
-        times.took(Stage.SCREEN, now - start);
+        times.addStage(Stage.SCREEN, now - start);
         if (paused) {
             times.restart();
         } else {
-            times.screen(now);
+            times.addScreenFrame(now);
         }
     }
 
@@ -245,34 +245,34 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
     }
 
     /** Reads the camera's latest image, if there is a new one. */
-    private void latch() {
-        if (fresh) {
-            fresh = false;
+    private void readCamera() {
+        if (cameraFrameAvailable) {
+            cameraFrameAvailable = false;
             long start = System.nanoTime();
             texture.updateTexImage();
             texture.getTransformMatrix(picture.surfaceMatrix());
             hasPicture = true;
             newPicture = true;
             results.setUpright(picture.uprightWidth(rotation), picture.uprightHeight(rotation));
-            times.took(Stage.CAMERA, System.nanoTime() - start);
+            times.addStage(Stage.CAMERA, System.nanoTime() - start);
         }
     }
 
-    private void network(int turned) {
+    private void advanceNetwork(int screenRotation) {
         if (resultPending) {
             resultPending = false;
             long start = System.nanoTime();
             session.readLogits(logits);
             Classifier.rank(session.bundle, logits, best, chances);
             long now = System.nanoTime();
-            times.took(Stage.READ, now - start);
-            times.result(now);
+            times.addStage(Stage.READ, now - start);
+            times.addResult(now);
             times.stages[Stage.NETWORK] = pace.milliseconds();
             results.show(best, chances, best.length, times, pace.steps());
         }
         if (!pace.running() && newPicture) {
             newPicture = false;
-            picture.drawInput(session.inputFramebuffer(input), input, turned);
+            picture.drawInput(session.inputFramebuffer(input), input, screenRotation);
             device.touched();
             pace.begin();
         }
@@ -285,7 +285,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
     }
 
     /** Runs the entire network on the photograph, fitted on the CPU; rare, so it can allocate. */
-    private void lookAtPhotograph() {
+    private void runPhotograph() {
         long start = System.nanoTime();
         Map<String, Result> outputs = session.run(Collections.singletonMap(input.name, photograph));
         device.touched();

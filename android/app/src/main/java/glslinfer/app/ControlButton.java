@@ -68,7 +68,7 @@ final class ControlButton extends View {
         icon.draw(canvas, ink.paint, width / 2, height / 2 - 9 * ink.unit, side, colour);
         ink.begin().append(word);
         float size = 13 * ink.text;
-        float wide = Math.min(ink.wide(size, false), width);
+        float wide = Math.min(ink.width(size, false), width);
         ink.write(canvas, (width - wide) / 2, height / 2 + 21 * ink.unit, width, size, false, colour);
     }
 }

@@ -23,7 +23,7 @@ final class FrameTimes {
 
     /** Runs a frame and stores its times. */
     void add(Session session, Gl gl) {
-        long begun = System.nanoTime();
+        long start = System.nanoTime();
         session.uploadProbe();
         long uploaded = System.nanoTime();
         session.drawFrame();
@@ -33,7 +33,7 @@ final class FrameTimes {
         session.readOutputs();
         long read = System.nanoTime();
         long[] nanoseconds = {
-            uploaded - begun, submitted - uploaded, drawn - uploaded, read - drawn, read - begun,
+            uploaded - start, submitted - uploaded, drawn - uploaded, read - drawn, read - start,
         };
         for (int i = 0; i < nanoseconds.length; i++) {
             times.get(i).add(nanoseconds[i] / 1e6);
@@ -71,11 +71,11 @@ final class FrameTimes {
         return summary;
     }
 
-    private static double percentile(List<Double> sorted, double share) {
-        double at = share * (sorted.size() - 1);
-        int low = (int) at;
+    private static double percentile(List<Double> sorted, double fraction) {
+        double position = fraction * (sorted.size() - 1);
+        int low = (int) position;
         int high = Math.min(low + 1, sorted.size() - 1);
-        double value = sorted.get(low) + (at - low) * (sorted.get(high) - sorted.get(low));
+        double value = sorted.get(low) + (position - low) * (sorted.get(high) - sorted.get(low));
         return Math.round(1000 * value) / 1000.0;
     }
 }

@@ -9,13 +9,13 @@ import android.util.DisplayMetrics;
 /** Drawing tools shared by all views: a paint, the colours, and units of length and text. Allocates nothing. */
 final class Ink {
     /** Smallest length of a tablet's short side, in density-independent pixels. */
-    private static final float TABLET = 600;
+    private static final float MIN_TABLET_SIDE = 600;
 
     /** Largest ratio of text size to the unit of length, regardless of system settings, so that text fits its card. */
-    private static final float LARGEST_TEXT = 1.4f;
+    private static final float MAX_TEXT_RATIO = 1.4f;
 
     /** Smallest readable text size, in units of text. */
-    private static final float SMALLEST = 8;
+    private static final float MIN_TEXT = 8;
 
     final Paint paint = new Paint(Paint.ANTI_ALIAS_FLAG);
 
@@ -35,8 +35,8 @@ final class Ink {
     Ink(Resources resources) {
         DisplayMetrics metrics = resources.getDisplayMetrics();
         float side = Math.min(metrics.widthPixels, metrics.heightPixels) / metrics.density;
-        unit = metrics.density * (side >= TABLET ? 1.25f : 1);
-        text = unit * Math.min(LARGEST_TEXT, Math.max(0.8f, metrics.scaledDensity / metrics.density));
+        unit = metrics.density * (side >= MIN_TABLET_SIDE ? 1.25f : 1);
+        text = unit * Math.min(MAX_TEXT_RATIO, Math.max(0.8f, metrics.scaledDensity / metrics.density));
         palette = Palette.of(resources.getConfiguration());
     }
 
@@ -58,7 +58,7 @@ final class Ink {
     }
 
     /** Returns the width of the line at a size, {@code bold} or not. */
-    float wide(float size, boolean bold) {
+    float width(float size, boolean bold) {
         paint.setTextSize(size);
         paint.setFakeBoldText(bold);
         return paint.measureText(line, 0, line.length());
@@ -68,17 +68,17 @@ final class Ink {
      * Draws the line, smaller if it is too wide, and shortened if it would be unreadably small.
      *
      * @param y of the base line
-     * @param most largest width
+     * @param maxWidth largest width of the text
      */
-    void write(Canvas canvas, float x, float y, float most, float size, boolean bold, int colour) {
+    void write(Canvas canvas, float x, float y, float maxWidth, float size, boolean bold, int colour) {
         paint.setStyle(Paint.Style.FILL);
-        float wide = wide(size, bold);
-        if (wide > most) {
-            wide = wide(Math.max(size * most / wide, Math.min(size, SMALLEST * text)), bold);
-            while (wide > most && line.length() > 2) {
+        float width = width(size, bold);
+        if (width > maxWidth) {
+            width = width(Math.max(size * maxWidth / width, Math.min(size, MIN_TEXT * text)), bold);
+            while (width > maxWidth && line.length() > 2) {
                 line.setLength(line.length() - 2);
                 line.append('\u2026');
-                wide = paint.measureText(line, 0, line.length());
+                width = paint.measureText(line, 0, line.length());
             }
         }
         paint.setColor(colour);

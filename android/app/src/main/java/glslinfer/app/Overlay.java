@@ -28,7 +28,7 @@ final class Overlay {
     private final Path path = new Path();
 
     private Canvas canvas;
-    private RectF at;
+    private RectF imageArea;
     private float scale;
     private boolean mirrored;
 
@@ -62,20 +62,20 @@ final class Overlay {
     /**
      * Draws the results.
      *
-     * @param shownAt region of the image on the screen
+     * @param area region of the image on the screen
      * @param mirror whether left and right are exchanged there
      */
-    void draw(Canvas canvas, Found result, RectF shownAt, boolean mirror) {
+    void draw(Canvas canvas, Found result, RectF area, boolean mirror) {
         this.canvas = canvas;
-        at = shownAt;
+        imageArea = area;
         mirrored = mirror;
-        scale = (shownAt.right - shownAt.left) / result.width;
+        scale = (area.right - area.left) / result.width;
         Description task = result.description;
         for (int i = result.detections.size() - 1; i >= 0; i--) { // the best object is drawn last, on top
             Detection detection = result.detections.get(i);
             int colour = colour(detection.label.isEmpty() ? i : detection.index);
-            double left = within(detection.left, result.width), right = within(detection.right, result.width);
-            double top = within(detection.top, result.height), bottom = within(detection.bottom, result.height);
+            double left = clip(detection.left, result.width), right = clip(detection.right, result.width);
+            double top = clip(detection.top, result.height), bottom = clip(detection.bottom, result.height);
             double[][] corners = {{left, top}, {right, top}, {right, bottom}, {left, bottom}, {left, top}};
             path.rewind();
             append(corners, null);
@@ -111,17 +111,17 @@ final class Overlay {
     }
 
     /** Clips a coordinate; a box can extend beyond the image. */
-    private static double within(double side, int length) {
+    private static double clip(double side, int length) {
         return Math.min(Math.max(side, 0), length);
     }
 
     private float x(double pixel) {
         float along = (float) (pixel * scale);
-        return mirrored ? at.right - along : at.left + along;
+        return mirrored ? imageArea.right - along : imageArea.left + along;
     }
 
     private float y(double pixel) {
-        return at.top + (float) (pixel * scale);
+        return imageArea.top + (float) (pixel * scale);
     }
 
     /** Appends a line through points with these indices; null for all points. */
@@ -157,9 +157,9 @@ final class Overlay {
     /** Draws the text above a position, if the screen has space for it. */
     private void write(float left, float top, int colour) {
         float size = 14 * ink.text;
-        float wide = Math.min(ink.wide(size, true), at.right - at.left);
-        float from = Math.max(Math.max(at.left, 0), Math.min(left, at.right - wide));
-        float base = Math.max(Math.max(at.top, 0) + size, Math.min(top - 4 * ink.unit, at.bottom));
-        ink.write(canvas, from, base, wide + 1, size, true, colour);
+        float width = Math.min(ink.width(size, true), imageArea.right - imageArea.left);
+        float from = Math.max(Math.max(imageArea.left, 0), Math.min(left, imageArea.right - width));
+        float base = Math.max(Math.max(imageArea.top, 0) + size, Math.min(top - 4 * ink.unit, imageArea.bottom));
+        ink.write(canvas, from, base, width + 1, size, true, colour);
     }
 }

@@ -25,9 +25,9 @@ final class ReportModel {
     private static final int RUNS = 30;
 
     /** Time in milliseconds after which a slow model has no further frames, except for a minimum. */
-    private static final double MOST_MS = 60_000;
+    private static final double MAX_MS = 60_000;
 
-    private static final int LEAST_RUNS = 3;
+    private static final int MIN_RUNS = 3;
 
     private final Map<String, Object> entry = new LinkedHashMap<String, Object>();
     private final Gl gl;
@@ -37,8 +37,9 @@ final class ReportModel {
     private Bundle bundle;
     private final Map<String, Object> start = new LinkedHashMap<String, Object>();
     private final FrameTimes frames = new FrameTimes();
-    private int warm;
-    private double spent;
+    private int warmUpCount;
+    private double spentMs;
+    private double stageStartMs;
 
     ReportModel(String path, byte[] file, Gl gl) {
         this.file = file;
@@ -63,29 +64,29 @@ final class ReportModel {
 
     /** Loads and compiles the model, draws the first frame, and checks all layers. */
     void begin(Device device) {
-        double[] begun = {System.nanoTime() / 1e6, 0};
-        double first = begun[0];
+        double beginMs = System.nanoTime() / 1e6;
+        stageStartMs = beginMs;
         try {
             bundle = Bundle.read(new ByteArrayInputStream(file), name);
         } catch (IOException error) {
             throw new Errors.InputError(name + ": cannot be read (" + error.getMessage() + ")");
         }
-        lap("bundle", begun);
+        endStage("bundle");
         session = new Session(device, bundle);
-        lap("programs", begun);
+        endStage("programs");
         session.uploadProbe();
         session.drawFrame();
         session.readOutputs();
-        lap("first_run", begun);
-        start.put("total", rounded(begun[0] - first));
+        endStage("first_run");
+        start.put("total", rounded(stageStartMs - beginMs));
         SelfCheck check = session.examine();
         entry.put("selfcheck", reportOf(check));
     }
 
-    private void lap(String stage, double[] begun) {
+    private void endStage(String stage) {
         double now = System.nanoTime() / 1e6;
-        start.put(stage, rounded(now - begun[0]));
-        begun[0] = now;
+        start.put(stage, rounded(now - stageStartMs));
+        stageStartMs = now;
     }
 
     private static double rounded(double milliseconds) {
@@ -127,16 +128,16 @@ final class ReportModel {
 
     /** Runs a frame; returns whether it was the last. */
     boolean frame() {
-        if (warm < WARM_UP && spent < MOST_MS / 2) {
+        if (warmUpCount < WARM_UP && spentMs < MAX_MS / 2) {
             FrameTimes times = new FrameTimes();
             times.add(session, gl);
-            spent += times.last();
-            warm += 1;
+            spentMs += times.last();
+            warmUpCount += 1;
             return false;
         }
         frames.add(session, gl);
-        spent += frames.last();
-        boolean last = frames.count() >= RUNS || (spent > MOST_MS && frames.count() >= LEAST_RUNS);
+        spentMs += frames.last();
+        boolean last = frames.count() >= RUNS || (spentMs > MAX_MS && frames.count() >= MIN_RUNS);
         if (last) {
             entry.put("benchmark", benchmark());
         }
@@ -145,7 +146,7 @@ final class ReportModel {
 
     private Map<String, Object> benchmark() {
         Map<String, Object> settings = new LinkedHashMap<String, Object>();
-        settings.put("warm_up", warm);
+        settings.put("warm_up", warmUpCount);
         settings.put("runs", frames.count());
         settings.put("cache", false);
         Map<String, Object> counts = new LinkedHashMap<String, Object>();

@@ -42,9 +42,9 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
 
     private Device device;
     private ReportModel model;
-    private Sustained sustained;
+    private SustainedRun sustained;
     private double minutes;
-    private int at;
+    private int current;
 
     /**
      * @param crashed the model during which an earlier report crashed the app, or null
@@ -60,7 +60,7 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
         this.version = version;
         this.crashed = crashed;
         bundles = models.bundles();
-        at = done ? bundles.size() : 0;
+        current = done ? bundles.size() : 0;
     }
 
     /** Runs the first working model for some minutes; on the GL thread. */
@@ -82,9 +82,9 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
 
     @Override
     public void onDrawFrame(GL10 unused) {
-        if (at < bundles.size() || minutes > 0) {
+        if (current < bundles.size() || minutes > 0) {
             try {
-                boolean ended = at < bundles.size() ? check() : runOn();
+                boolean ended = current < bundles.size() ? continueModel() : continueLongRun();
                 if (ended) {
                     end();
                 }
@@ -102,8 +102,8 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
     }
 
     /** Runs a piece of the current model; returns whether it has ended. */
-    private boolean check() {
-        String path = bundles.get(at);
+    private boolean continueModel() {
+        String path = bundles.get(current);
         if (model == null) {
             listener.onModel(ReportModel.name(path));
             model = new ReportModel(path, models.file(path), gl);
@@ -113,8 +113,8 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
             model.begin(device);
             return false;
         }
-        long begun = System.nanoTime();
-        while ((System.nanoTime() - begun) / 1e6 < SLICE_MS) {
+        long startNs = System.nanoTime();
+        while ((System.nanoTime() - startNs) / 1e6 < SLICE_MS) {
             if (model.frame()) {
                 return true;
             }
@@ -133,33 +133,33 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
     }
 
     /** Runs a piece of the long run; returns whether it has ended. */
-    private boolean runOn() {
+    private boolean continueLongRun() {
         String path = longPath();
         if (model == null) {
             model = new ReportModel(path, models.file(path), gl);
             model.begin(device);
-            sustained = new Sustained(minutes);
+            sustained = new SustainedRun(minutes);
         }
-        long begun = System.nanoTime();
-        while ((System.nanoTime() - begun) / 1e6 < SLICE_MS) {
+        long startNs = System.nanoTime();
+        while ((System.nanoTime() - startNs) / 1e6 < SLICE_MS) {
             if (sustained.frame(model.session(), gl)) {
                 report.put("sustained", sustained.data(ReportModel.name(path)));
                 return true;
             }
         }
-        listener.onSustained(sustained.share());
+        listener.onSustained(sustained.elapsedShare());
         return false;
     }
 
     private void fail(String message) {
-        if (at == bundles.size()) {
+        if (current == bundles.size()) {
             Map<String, Object> failed = new LinkedHashMap<String, Object>();
             failed.put("model", ReportModel.name(longPath()));
             failed.put("failed", message);
             report.put("sustained", failed);
         } else {
             if (model == null) { // its file cannot be read
-                model = new ReportModel(bundles.get(at), new byte[0], gl);
+                model = new ReportModel(bundles.get(current), new byte[0], gl);
             }
             model.fail(message);
         }
@@ -167,9 +167,9 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
     }
 
     private void end() {
-        if (at < bundles.size()) {
+        if (current < bundles.size()) {
             report.putModel(model.entry());
-            at += 1;
+            current += 1;
         } else {
             minutes = 0;
         }
@@ -177,7 +177,7 @@ final class ReportRenderer implements GLSurfaceView.Renderer {
             model.close();
             model = null;
         }
-        if (at == bundles.size()) {
+        if (current == bundles.size()) {
             report.putMachine("after", listener.state());
             listener.onModel(null);
         }

@@ -5,11 +5,22 @@ import android.graphics.Canvas;
 import android.view.View;
 import android.view.ViewGroup;
 
-/** The current results of a report, a line for each model, and buttons for further actions. */
+/** The current results of a report, a row for each model, and buttons for further actions. */
 final class ReportView extends ViewGroup {
-    private static final int BEHIND = 0xFF000000;
-    private static final int WRONG = 0xFFD0402B;
+    private static final int BACKGROUND = 0xFF000000;
+    private static final int FAILURE = 0xFFD0402B;
     private static final float BAR = 78;
+
+    /** Height of a model's row, in lines of text. */
+    private static final float LINES_PER_ROW = 2.6f;
+
+    /** Share of a row's width for the times. */
+    private static final float TIMES_SHARE = 0.34f;
+
+    /** Text sizes relative to the distance of lines. */
+    private static final float LARGE_TEXT = 0.75f;
+
+    private static final float SMALL_TEXT = 0.6f;
 
     final ControlButton send;
     final ControlButton save;
@@ -61,8 +72,8 @@ final class ReportView extends ViewGroup {
     }
 
     @Override
-    protected void onMeasure(int wide, int high) {
-        setMeasuredDimension(MeasureSpec.getSize(wide), MeasureSpec.getSize(high));
+    protected void onMeasure(int widthSpec, int heightSpec) {
+        setMeasuredDimension(MeasureSpec.getSize(widthSpec), MeasureSpec.getSize(heightSpec));
     }
 
     @Override
@@ -84,30 +95,30 @@ final class ReportView extends ViewGroup {
     @Override
     protected void onDraw(Canvas canvas) {
         float gap = 8 * ink.unit;
-        float wide = getWidth();
+        float width = getWidth();
         float bar = BAR * ink.unit;
-        ink.paint.setColor(BEHIND);
-        canvas.drawRect(0, 0, wide, getHeight(), ink.paint);
+        ink.paint.setColor(BACKGROUND);
+        canvas.drawRect(0, 0, width, getHeight(), ink.paint);
         float y = 34 * ink.text;
         ink.begin().append("Report").append(done ? ": done" : " ...");
-        ink.write(canvas, 2 * gap, y, wide - 4 * gap, 20 * ink.text, true, 0xFFFFFFFF);
+        ink.write(canvas, 2 * gap, y, width - 4 * gap, 20 * ink.text, true, 0xFFFFFFFF);
         y += 22 * ink.text;
         ink.begin().append(report.renderer()).append(report.cpu().isEmpty() ? "" : "; ").append(report.cpu());
-        ink.write(canvas, 2 * gap, y, wide - 4 * gap, 13 * ink.text, false, 0xFFC8D0D6);
+        ink.write(canvas, 2 * gap, y, width - 4 * gap, 13 * ink.text, false, 0xFFC8D0D6);
         y += 20 * ink.text;
-        ink.begin().append(line());
-        ink.write(canvas, 2 * gap, y, wide - 4 * gap, 13 * ink.text, false, 0xFFC8D0D6);
+        ink.begin().append(status());
+        ink.write(canvas, 2 * gap, y, width - 4 * gap, 13 * ink.text, false, 0xFFC8D0D6);
         y += gap;
         int count = report.count();
-        float each = Math.min(64 * ink.text, (getHeight() - bar - 2 * gap - y) / Math.max(1, count));
+        float rowHeight = Math.min(64 * ink.text, (getHeight() - bar - 2 * gap - y) / Math.max(1, count));
         for (int i = 0; i < count; i++) {
-            drawModel(canvas, i, gap, y + i * each + gap / 2, wide - 2 * gap, each - gap / 2);
+            drawModel(canvas, i, gap, y + i * rowHeight + gap / 2, width - 2 * gap, rowHeight - gap / 2);
         }
-        ink.round(canvas, gap, getHeight() - bar, wide - gap, getHeight() - gap, 22 * ink.unit, ink.palette.panel);
+        ink.round(canvas, gap, getHeight() - bar, width - gap, getHeight() - gap, 22 * ink.unit, ink.palette.panel);
     }
 
     /** Returns the current state, or the next action. */
-    private String line() {
+    private String status() {
         if (!running.isEmpty()) {
             return running;
         }
@@ -116,30 +127,31 @@ final class ReportView extends ViewGroup {
         }
         double slowdown = report.slowdown();
         return slowdown > 0
-                ? "The end of the long run took " + Math.round(100 * slowdown) / 100.0 + " of its beginning"
+                ? "At the end, frames took " + Math.round(100 * slowdown) / 100.0 + " times as long as at the start"
                 : done ? "Send it, or save it and attach it to an issue" : "";
     }
 
-    private void drawModel(Canvas canvas, int index, float left, float top, float across, float high) {
+    private void drawModel(Canvas canvas, int index, float left, float top, float width, float height) {
         float gap = 8 * ink.unit;
-        float step = Math.min(high / 2.6f, 24 * ink.text);
-        ink.round(canvas, left, top, left + across, top + high, 12 * ink.unit, ink.palette.panel);
+        float lineHeight = Math.min(height / LINES_PER_ROW, 24 * ink.text);
+        ink.round(canvas, left, top, left + width, top + height, 12 * ink.unit, ink.palette.panel);
         float x = left + 1.5f * gap;
-        float y = top + high / 2 - 0.15f * step;
-        float times = 0.34f * across;
-        float most = across - 4 * gap - times;
+        float y = top + height / 2 - 0.15f * lineHeight;
+        float timesWidth = TIMES_SHARE * width;
+        float timesX = left + width - gap - timesWidth;
+        float maxWidth = width - 4 * gap - timesWidth;
         ink.begin().append(report.name(index));
-        ink.write(canvas, x, y, most, 0.75f * step, true, ink.palette.text);
+        ink.write(canvas, x, y, maxWidth, LARGE_TEXT * lineHeight, true, ink.palette.text);
         ink.begin().append(report.verdict(index));
         boolean timed = report.frameMs(index) > 0;
-        ink.write(canvas, x, y + step, timed ? most : across - 3 * gap, 0.6f * step, false,
-                report.right(index) ? ink.palette.faint : WRONG);
+        ink.write(canvas, x, y + lineHeight, timed ? maxWidth : width - 3 * gap, SMALL_TEXT * lineHeight, false,
+                report.right(index) ? ink.palette.faint : FAILURE);
         if (timed) {
             ink.begin();
             ink.tenths(report.frameMs(index)).append(" ms");
-            ink.write(canvas, left + across - gap - times, y, times, 0.75f * step, true, ink.palette.accent);
+            ink.write(canvas, timesX, y, timesWidth, LARGE_TEXT * lineHeight, true, ink.palette.accent);
             ink.begin().append("start ").append(Math.round(report.startMs(index))).append(" ms");
-            ink.write(canvas, left + across - gap - times, y + step, times, 0.6f * step, false, ink.palette.faint);
+            ink.write(canvas, timesX, y + lineHeight, timesWidth, SMALL_TEXT * lineHeight, false, ink.palette.faint);
         }
     }
 }

@@ -20,12 +20,12 @@ final class ResultsView extends View {
     static final int TOP = 3;
 
     private static final int FRAME = 0xA0FFFFFF;
-    private static final int BEHIND = 0xFF000000;
+    private static final int BACKGROUND = 0xFF000000;
 
     private final Ink ink;
     private final Cards cards;
     private final Overlay overlay;
-    private final RectF shownAt = new RectF();
+    private final RectF imageArea = new RectF();
 
     // Shared with the GL thread.
     private List<String> labels = Collections.emptyList();
@@ -33,18 +33,18 @@ final class ResultsView extends View {
     private final double[] probabilities = new double[TOP];
     private final double[] stages = new double[Stage.COUNT];
     /** Number of labels on the screen. */
-    private int shown;
+    private int labelCount;
 
     /** Steps, each in a screen frame, that the last result took. */
     private int steps;
 
-    private double networkFrames;
-    private double screenFrames;
+    private double resultRate;
+    private double screenRate;
     private int uprightWidth = 1;
     private int uprightHeight = 1;
     private Input input;
     /** The network's region of the image; null without a model. */
-    private Fit.Place seen;
+    private Fit.Place networkRegion;
 
     private String message = "";
     private boolean timesShown;
@@ -82,15 +82,15 @@ final class ResultsView extends View {
     }
 
     /** Shows or hides all times. */
-    synchronized void showTimes(boolean shown) {
-        timesShown = shown;
+    synchronized void showTimes(boolean isShown) {
+        timesShown = isShown;
         postInvalidate();
     }
 
     /** Shows a photograph instead of the camera image; null for the camera. Results are cleared. */
     synchronized void setPhotograph(Bitmap upright) {
         photograph = upright;
-        shown = 0;
+        labelCount = 0;
         found = null;
         tint = null;
         if (upright != null) {
@@ -107,11 +107,11 @@ final class ResultsView extends View {
     /** Sets the classes of another model, and clears results; {@code picture} is its input. */
     synchronized void setModel(List<String> names, Input picture) {
         labels = names;
-        shown = 0;
+        labelCount = 0;
         found = null;
         tint = null;
         input = picture;
-        place();
+        updateNetworkRegion();
     }
 
     /** Sets the size of the upright image in pixels. */
@@ -119,79 +119,79 @@ final class ResultsView extends View {
         if (width != uprightWidth || height != uprightHeight) {
             uprightWidth = width;
             uprightHeight = height;
-            place();
+            updateNetworkRegion();
         }
     }
 
-    private void place() {
-        seen = input == null
+    private void updateNetworkRegion() {
+        networkRegion = input == null
                 ? null
                 : input.fit.place(uprightWidth, uprightHeight, input.width(), input.height());
     }
 
     /** Shows a result. */
-    void show(int[] best, double[] chances, int count, Times times, int slices) {
+    void show(int[] best, double[] chances, int count, Times times, int stepCount) {
         synchronized (this) {
-            shown = Math.min(count, TOP);
-            for (int i = 0; i < shown; i++) {
+            labelCount = Math.min(count, TOP);
+            for (int i = 0; i < labelCount; i++) {
                 indices[i] = best[i];
                 probabilities[i] = chances[i];
             }
-            take(times, slices);
+            copyTimes(times, stepCount);
         }
         postInvalidate();
     }
 
     /** Shows the results of a task; {@code mirror}: the screen shows a mirror image of the input. */
-    void show(Found newest, boolean mirror, Times times, int slices) {
+    void show(Found newest, boolean mirror, Times times, int stepCount) {
         String words = Overlay.words(newest);
         synchronized (this) {
             found = newest;
             foundWords = words;
             tint = photograph == null ? null : Overlay.tint(newest);
             mirrored = mirror;
-            take(times, slices);
+            copyTimes(times, stepCount);
         }
         postInvalidate();
     }
 
-    private void take(Times times, int slices) {
+    private void copyTimes(Times times, int stepCount) {
         System.arraycopy(times.stages, 0, stages, 0, stages.length);
-        steps = slices;
-        networkFrames = photograph == null ? times.results() : 0;
-        screenFrames = photograph == null ? times.screens() : 0;
+        steps = stepCount;
+        resultRate = photograph == null ? times.resultRate() : 0;
+        screenRate = photograph == null ? times.screenRate() : 0;
     }
 
     @Override
     protected synchronized void onDraw(Canvas canvas) {
-        float across = getWidth() / (float) uprightWidth;
-        float down = getHeight() / (float) uprightHeight;
-        float scale = photograph == null ? Math.max(across, down) : Math.min(across, down);
-        shownAt.left = (getWidth() - uprightWidth * scale) / 2;
-        shownAt.top = (getHeight() - uprightHeight * scale) / 2;
-        shownAt.right = shownAt.left + uprightWidth * scale;
-        shownAt.bottom = shownAt.top + uprightHeight * scale;
+        float scaleX = getWidth() / (float) uprightWidth;
+        float scaleY = getHeight() / (float) uprightHeight;
+        float scale = photograph == null ? Math.max(scaleX, scaleY) : Math.min(scaleX, scaleY);
+        imageArea.left = (getWidth() - uprightWidth * scale) / 2;
+        imageArea.top = (getHeight() - uprightHeight * scale) / 2;
+        imageArea.right = imageArea.left + uprightWidth * scale;
+        imageArea.bottom = imageArea.top + uprightHeight * scale;
         if (photograph != null) {
-            ink.paint.setColor(BEHIND);
+            ink.paint.setColor(BACKGROUND);
             canvas.drawRect(0, 0, getWidth(), getHeight(), ink.paint);
             ink.paint.setFilterBitmap(true);
-            canvas.drawBitmap(photograph, null, shownAt, ink.paint);
+            canvas.drawBitmap(photograph, null, imageArea, ink.paint);
         }
-        if (seen != null) {
-            drawSeen(canvas, scale);
+        if (networkRegion != null) {
+            drawNetworkRegion(canvas, scale);
         }
         if (tint != null) {
-            canvas.drawBitmap(tint, null, shownAt, ink.paint);
+            canvas.drawBitmap(tint, null, imageArea, ink.paint);
         }
         if (found != null) {
-            overlay.draw(canvas, found, shownAt, mirrored);
+            overlay.draw(canvas, found, imageArea, mirrored);
             cards.drawFound(canvas, foundWords);
         }
-        if (timesShown && (shown > 0 || found != null)) {
-            cards.drawTimes(canvas, stages, steps, networkFrames, screenFrames);
+        if (timesShown && (labelCount > 0 || found != null)) {
+            cards.drawTimes(canvas, stages, steps, resultRate, screenRate);
         }
-        if (shown > 0) {
-            cards.drawLabels(canvas, labels, indices, probabilities, shown);
+        if (labelCount > 0) {
+            cards.drawLabels(canvas, labels, indices, probabilities, labelCount);
         }
         if (!message.isEmpty()) {
             cards.drawMessage(canvas, message);
@@ -199,11 +199,11 @@ final class ResultsView extends View {
     }
 
     /** Marks the corners of the network's region. */
-    private void drawSeen(Canvas canvas, float scale) {
-        float left = shownAt.left + seen.left * scale;
-        float right = left + seen.width * scale;
-        float top = shownAt.top + seen.top * scale;
-        float bottom = top + seen.height * scale;
+    private void drawNetworkRegion(Canvas canvas, float scale) {
+        float left = imageArea.left + networkRegion.left * scale;
+        float right = left + networkRegion.width * scale;
+        float top = imageArea.top + networkRegion.top * scale;
+        float bottom = top + networkRegion.height * scale;
         float side = Math.min(26 * ink.unit, (right - left) / 4);
         drawCorner(canvas, left, top, side, side);
         drawCorner(canvas, right, top, -side, side);

@@ -13,20 +13,29 @@ import java.util.Map;
 
 /** A task over several screen frames: the camera image and its cuts are drawn into networks' inputs on the GPU. */
 final class TaskFrames {
+    private enum StepState {
+        TO_DRAW,
+        RUNNING,
+        COMPLETE
+    }
+
     private final Task task;
     private final Device device;
     private final ResultsView results;
     private final Times times;
     private final Map<Session, Pace> paces = new IdentityHashMap<Session, Pace>();
 
-    /** The next step, in progress or complete and unread; null between camera images. */
+    /** The current step; null between camera images. */
     private Task.Step step;
 
-    private boolean drawn;
-    private boolean pending;
-    private boolean begins;
-    private double milliseconds;
-    private int steps;
+    private StepState state = StepState.TO_DRAW;
+    private boolean startedImage;
+
+    /** Time of the networks for the current camera image. */
+    private double networkMs;
+
+    /** Number of screen frames with network jobs for the current camera image. */
+    private int stepCount;
 
     /**
      * Opens and checks a task.
@@ -56,24 +65,24 @@ final class TaskFrames {
     /**
      * Shows the results of the previous screen frame, then continues with the jobs that fit the budget.
      *
-     * @param fresh whether there is a new image
+     * @param isNewImage whether the camera image has changed since the last one that was processed
      * @return whether there was anything to do
      */
-    boolean look(CameraPicture picture, boolean fresh, int rotation) {
-        if (pending) {
+    boolean advance(CameraPicture picture, boolean isNewImage, int rotation) {
+        if (state == StepState.COMPLETE) {
             read(picture);
         }
-        begins = step == null && fresh;
-        if (begins) {
-            milliseconds = 0;
-            steps = 0;
+        startedImage = step == null && isNewImage;
+        if (startedImage) {
+            networkMs = 0;
+            stepCount = 0;
             task.begin(picture.uprightWidth(rotation), picture.uprightHeight(rotation), true);
             step = task.next();
         }
         if (step == null) {
             return false;
         }
-        if (!drawn) {
+        if (state == StepState.TO_DRAW) {
             int framebuffer = step.session.inputFramebuffer(step.input);
             if (step.cut == null) {
                 picture.drawInput(framebuffer, step.input, rotation);
@@ -82,43 +91,40 @@ final class TaskFrames {
             }
             device.touched();
             paces.get(step.session).begin();
-            drawn = true;
         }
         step.session.activate();
-        pending = paces.get(step.session).step();
-        drawn = !pending;
+        state = paces.get(step.session).step() ? StepState.COMPLETE : StepState.RUNNING;
         return true;
     }
 
     /** Returns whether the last call started a new image. */
-    boolean begins() {
-        return begins;
+    boolean startedImage() {
+        return startedImage;
     }
 
     private void read(CameraPicture picture) {
-        pending = false;
+        state = StepState.TO_DRAW;
         long start = System.nanoTime();
-        milliseconds += paces.get(step.session).milliseconds();
-        steps += paces.get(step.session).steps();
+        networkMs += paces.get(step.session).milliseconds();
+        stepCount += paces.get(step.session).steps();
         task.take(step.session.readOutputs());
         step = task.next();
         long now = System.nanoTime();
-        times.took(Stage.READ, now - start);
+        times.addStage(Stage.READ, now - start);
         if (step == null) {
             Found result = task.found();
-            times.result(now);
-            times.stages[Stage.NETWORK] = milliseconds;
+            times.addResult(now);
+            times.stages[Stage.NETWORK] = networkMs;
             picture.setMask(result.mask);
-            results.show(result, picture.isMirrored(), times, steps);
+            results.show(result, picture.isMirrored(), times, stepCount);
         }
     }
 
     /** Processes a photograph, whose cuts the CPU computes; rare, so it can allocate. */
-    void look(Picture photograph, CameraPicture picture) {
+    void runPhotograph(Picture photograph, CameraPicture picture) {
         long start = System.nanoTime();
         step = null; // discards an unfinished camera frame
-        drawn = false;
-        pending = false;
+        state = StepState.TO_DRAW;
         picture.setMask(null);
         Found result = task.run(photograph);
         device.touched();

@@ -5,7 +5,7 @@ import glslinfer.app.ResultsView.Stage;
 /** Times of each stage of a frame, and rates of results and screen frames, as moving averages. */
 final class Times {
     /** Weight of a new value in the average. */
-    private static final double NEW = 0.1;
+    private static final double NEW_WEIGHT = 0.1;
 
     /** Milliseconds by {@link Stage}. */
     final double[] stages = new double[Stage.COUNT];
@@ -16,18 +16,19 @@ final class Times {
     private double screenTime;
 
     /** Adds the time of a stage. */
-    void took(int stage, long nanoseconds) {
-        stages[stage] = stages[stage] == 0 ? nanoseconds / 1e6 : (1 - NEW) * stages[stage] + NEW * nanoseconds / 1e6;
+    void addStage(int stage, long nanoseconds) {
+        double ms = nanoseconds / 1e6;
+        stages[stage] = stages[stage] == 0 ? ms : (1 - NEW_WEIGHT) * stages[stage] + NEW_WEIGHT * ms;
     }
 
     /** Records the time of a result. */
-    void result(long now) {
+    void addResult(long now) {
         resultTime = averaged(resultTime, lastResult == 0 ? 0 : now - lastResult);
         lastResult = now;
     }
 
     /** Records the time of a screen frame. */
-    void screen(long now) {
+    void addScreenFrame(long now) {
         screenTime = averaged(screenTime, lastScreen == 0 ? 0 : now - lastScreen);
         lastScreen = now;
     }
@@ -43,16 +44,16 @@ final class Times {
         lastScreen = 0;
     }
 
-    double results() {
+    double resultRate() {
         return rate(resultTime);
     }
 
-    double screens() {
+    double screenRate() {
         return rate(screenTime);
     }
 
     private static double averaged(double before, double value) {
-        return value == 0 ? before : before == 0 ? value : (1 - NEW) * before + NEW * value;
+        return value == 0 ? before : before == 0 ? value : (1 - NEW_WEIGHT) * before + NEW_WEIGHT * value;
     }
 
     private static double rate(double nanoseconds) {

@@ -32,7 +32,7 @@ final class Container {
         byte[] file = read(stream);
         List<ZipDirectory.Entry> entries = ZipDirectory.read(file);
         Map<String, byte[]> members = new LinkedHashMap<String, byte[]>();
-        long all = 0;
+        long totalBytes = 0;
         for (ZipDirectory.Entry entry : entries) {
             String name = "member '" + Json.shown(entry.name) + "'";
             if (members.put(entry.name, new byte[0]) != null) {
@@ -41,13 +41,13 @@ final class Container {
             if (entry.method != 8 && (entry.method != 0 || entry.packed != entry.size)) {
                 throw new BundleError(name + " is compressed in a way that is not supported");
             }
-            int most = mostBytes(entry.name);
-            if (entry.size > most) {
-                throw new BundleError(entry.name + " unpacks to more than " + (most >> 20) + " MiB");
+            int maxBytes = maxBytesOf(entry.name);
+            if (entry.size > maxBytes) {
+                throw new BundleError(entry.name + " unpacks to more than " + (maxBytes >> 20) + " MiB");
             }
-            all += entry.size;
+            totalBytes += entry.size;
         }
-        if (all > FormatConstants.MAX_BYTES) {
+        if (totalBytes > FormatConstants.MAX_BYTES) {
             throw new BundleError("unpacks to more than " + (FormatConstants.MAX_BYTES >> 20) + " MiB");
         }
         ZipDirectory.check(file, entries);
@@ -70,7 +70,7 @@ final class Container {
         return out.toByteArray();
     }
 
-    private static int mostBytes(String member) {
+    private static int maxBytesOf(String member) {
         if (member.equals(MANIFEST)) {
             return FormatConstants.MAX_MANIFEST_BYTES;
         }

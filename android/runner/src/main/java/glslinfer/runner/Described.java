@@ -85,12 +85,12 @@ public abstract class Described {
     private Map<String, Object> object(String name, Object[] keys, Map<String, Object> fields, String where) {
         boolean isManifest = name.equals("manifest");
         Map<String, Object> values = new LinkedHashMap<String, Object>();
-        int left = fields.size();
+        int unreadCount = fields.size();
         for (int i = 0; i < keys.length; i += 2) {
             String key = (String) keys[i];
             Object type = keys[i + 1];
             Object value = fields.get(key);
-            boolean isThere = fields.containsKey(key);
+            boolean isPresent = fields.containsKey(key);
             if (type instanceof Object[] && ((Object[]) type)[0].equals("only")) {
                 List<Object> only = Arrays.asList((Object[]) type);
                 if (!only.subList(3, only.size()).contains(values.get(only.get(2)))) {
@@ -100,21 +100,21 @@ public abstract class Described {
             } else if (type instanceof Object[] && ((Object[]) type)[0].equals("default")) {
                 Object[] parts = (Object[]) type;
                 type = parts[1];
-                if (!isThere) {
+                if (!isPresent) {
                     value = Json.parse(((String) parts[2]).getBytes(Charset.forName("UTF-8")), key);
                     values.put(key, value == null ? null : read(type, value, key));
                     continue;
                 }
             }
-            if (!isThere) {
+            if (!isPresent) {
                 throw new BundleError(where + ": '" + key + "' is missing");
             }
-            left--;
+            unreadCount--;
             at.rule = isManifest && FormatConstants.SECTIONS.contains(key) ? Rule.of(key) : at.rule;
             values.put(key, read(type, value, isManifest ? key : where + "." + key));
             at.rule = isManifest ? Rule.KEYS : at.rule;
         }
-        if (left > 0) {
+        if (unreadCount > 0) {
             Set<String> unknown = new TreeSet<String>(fields.keySet());
             unknown.removeAll(values.keySet());
             throw new BundleError(where + ": unknown key '" + Json.shown(unknown.iterator().next()) + "'");
@@ -154,12 +154,12 @@ public abstract class Described {
 
     private List<Object> items(Object[] type, List<Object> items, String where) {
         boolean tuple = type[0].equals("tuple");
-        int least = tuple ? type.length - 1 : (Integer) type[2];
-        int most = tuple ? least : type.length > 3 ? (Integer) type[3] : Integer.MAX_VALUE;
+        int minimum = tuple ? type.length - 1 : (Integer) type[2];
+        int maximum = tuple ? minimum : type.length > 3 ? (Integer) type[3] : Integer.MAX_VALUE;
         int size = items.size();
-        if (size < least || size > most) {
-            String possible = least + (most == Integer.MAX_VALUE ? " or more" : " to " + most);
-            Rule broken = type[0].equals("capped") && size > most ? Rule.CAPS : null;
+        if (size < minimum || size > maximum) {
+            String possible = minimum + (maximum == Integer.MAX_VALUE ? " or more" : " to " + maximum);
+            Rule broken = type[0].equals("capped") && size > maximum ? Rule.CAPS : null;
             throw new BundleError(broken, where + " has " + size + " entries; " + possible + " are possible");
         }
         List<Object> values = new ArrayList<Object>(size);

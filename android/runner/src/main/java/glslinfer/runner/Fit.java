@@ -62,15 +62,15 @@ public enum Fit {
     public Place place(int width, int height, int toWidth, int toHeight) {
         int[] from = {0, 0, width, height};
         int[] to = {0, 0, toWidth, toHeight};
-        boolean wide = (long) width * toHeight > (long) height * toWidth;
+        boolean isWider = (long) width * toHeight > (long) height * toWidth;
         if (this == CENTER_SQUARE) {
             int side = Math.min(width, height);
             from = centred(width, height, side, side);
-        } else if (this == CENTER_CROP && wide) {
+        } else if (this == CENTER_CROP && isWider) {
             from = centred(width, height, scaled(width, height, toWidth, toHeight), height);
         } else if (this == CENTER_CROP) {
             from = centred(width, height, width, scaled(height, width, toHeight, toWidth));
-        } else if (this == LETTERBOX && wide) {
+        } else if (this == LETTERBOX && isWider) {
             to = centred(toWidth, toHeight, toWidth, scaled(toHeight, toWidth, height, width));
         } else if (this == LETTERBOX) {
             to = centred(toWidth, toHeight, scaled(toWidth, toHeight, width, height), toHeight);
@@ -78,10 +78,10 @@ public enum Fit {
         return new Place(from, to);
     }
 
-    /** Returns {@code length * numerator / denominator}, rounded half up: at least 1, at most {@code most}. */
-    private static int scaled(int most, int length, int numerator, int denominator) {
+    /** Returns {@code length * numerator / denominator}, rounded half up: at least 1, at most {@code maximum}. */
+    private static int scaled(int maximum, int length, int numerator, int denominator) {
         long rounded = (2L * length * numerator + denominator) / (2L * denominator);
-        return (int) Math.min(most, Math.max(1, rounded));
+        return (int) Math.min(maximum, Math.max(1, rounded));
     }
 
     private static int[] centred(int width, int height, int partWidth, int partHeight) {

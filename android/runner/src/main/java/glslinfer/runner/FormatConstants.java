@@ -17,9 +17,9 @@ final class FormatConstants {
     static final int MAX_BYTES = 268435456; // Bytes that all members together may unpack to.
     static final int MAX_MANIFEST_BYTES = 16777216; // Bytes of manifest.json; parsed, it takes many times as many.
     static final int MAX_GRAPH_BYTES = 16777216; // Bytes of graph.json.
-    // Bytes of passes.bin: more than the most quads take; in memory, some ten times that.
+    // Bytes of passes.bin: more than MAX_QUADS need; in memory, about ten times that.
     static final int MAX_TABLE_BYTES = 33554432;
-    static final int MAX_LABELS_BYTES = 16777216; // Bytes of labels.txt: 16 for each class of the most.
+    static final int MAX_LABELS_BYTES = 16777216; // Bytes of labels.txt: 16 for each of at most 1,048,576 classes.
     // Bytes of the zip's central directory; in memory, its entries take many times as many.
     static final int MAX_DIRECTORY_BYTES = 16777216;
     static final int MAX_SHADER_BYTES = 262144; // Bytes of one member of GLSL.
@@ -140,12 +140,12 @@ final class FormatConstants {
         "sin",
         "step",
     };
-    static final String[] GLSL_CURVES = {"exp", "exp2", "inversesqrt", "log", "pow", "sqrt"};
-    static final String[] GLSL_WILD = {"inversesqrt", "log", "pow", "sqrt"};
+    static final String[] GLSL_TRANSCENDENTAL = {"exp", "exp2", "inversesqrt", "log", "pow", "sqrt"};
+    static final String[] GLSL_CAN_BE_NAN = {"inversesqrt", "log", "pow", "sqrt"};
     static final String[] GLSL_SLOW = {"exp", "exp2", "log"};
     static final String[] GLSL_SLOWEST = {"cos", "pow", "sin"};
     static final String[] GLSL_STATEMENTS = {"TURNS", "END_AFTER"};
-    static final String[] GLSL_LINES = {
+    static final String[] GLSL_DEFINES = {
         "exp exact_exp",
         "log exact_log",
         "pow exact_pow",
@@ -156,37 +156,35 @@ final class FormatConstants {
     };
     static final int GLSL_MOST_NAME = 64; // Characters of a name or number.
     static final int GLSL_MOST_TOKENS = 131072; // Tokens of a shader, without comments and conditions.
-    // Tokens that a reader looks at again: of macros, functions and loops.
-    static final int GLSL_MOST_EXPANDED = 131072;
+    static final int GLSL_MOST_EXPANDED = 131072; // Tokens after expansion of macros, functions and loops.
     static final int GLSL_MOST_MACRO = 64; // Tokens of a macro.
-    static final int GLSL_MOST_CONDITIONS = 8; // Conditions in each other.
-    static final int GLSL_MOST_BLOCKS = 6; // Blocks in each other.
-    static final int GLSL_MOST_CALLS = 8; // Calls of functions in each other.
-    static final int GLSL_MOST_BRACKETS = 24; // Brackets, calls and macros in each other.
-    static final int GLSL_MOST_OPERATORS = 256; // Operations of a statement, macros in their places.
-    // Variables at once, functions, definitions of macros, and conditions of devices, each.
+    static final int GLSL_MOST_CONDITIONS = 8; // Nesting depth of conditions.
+    static final int GLSL_MOST_BLOCKS = 6; // Nesting depth of blocks.
+    static final int GLSL_MOST_CALLS = 8; // Nesting depth of function calls.
+    static final int GLSL_MOST_BRACKETS = 24; // Nesting depth of brackets, calls and macros.
+    static final int GLSL_MOST_OPERATORS = 256; // Operations of a statement, after expansion of macros.
+    // Variables in scope, functions, definitions of macros, and conditions of devices, each.
     static final int GLSL_MOST_NAMES = 512;
     static final int GLSL_MOST_ARRAY = 4096; // Elements of a uniform array.
-    static final int GLSL_MOST_TURNS = 8192; // Turns of a loop.
+    static final int GLSL_MOST_ITERATIONS = 8192; // Iterations of a loop.
     static final int GLSL_MOST_COORDINATE = 65536; // The largest constant in a coordinate of texture2D.
     static final int GLSL_MOST_VARYING = 100000000; // The largest value of a varying: strides are at most 8192.
     // The largest number in a uniform; its inverse is the smallest divisor.
     static final double GLSL_MOST_UNIFORM = 10000000000000.0;
     static final int GLSL_MOST_FETCH = 4; // Operations that texture2D counts for.
-    // Operations that a loop counts for in 'written': compilers take twice as long for another loop.
+    // Operations that a loop counts for in 'written': each further loop doubles the compile time.
     static final int GLSL_MOST_LOOP = 3000;
-    // Operations that a function in 'slow' counts for in 'written': drivers write a long series for each.
+    // Operations that a call of a 'slow' function counts for in 'written': drivers expand it to a series.
     static final int GLSL_MOST_SLOW = 48;
-    // The same of one in 'slowest': 200 take llvmpipe half a minute, twice as many four times that.
+    // The same for 'slowest': 200 calls take llvmpipe half a minute, 400 take four times that.
     static final int GLSL_MOST_SLOWEST = 120;
     // Operations that 'if' and '?:' count for in 'written': compilers' time grows with their square.
     static final int GLSL_MOST_CHOICE = 64;
-    static final int GLSL_MOST_WRITTEN = 26880; // Operations of a shader with functions and macros in their places.
-    static final int GLSL_MOST_EXECUTED = 1048576; // Operations of a fragment: with all turns of loops, too.
+    static final int GLSL_MOST_WRITTEN = 26880; // Operations of a shader, after expansion of functions and macros.
+    static final int GLSL_MOST_EXECUTED = 1048576; // Operations of a fragment, including all iterations of loops.
     // Operations of the shaders of all programs together, as in 'written'.
     static final int GLSL_MOST_ALL_WRITTEN = 67108864;
-    // Tokens of all shaders together, with those that a reader looks at again.
-    static final int GLSL_MOST_ALL_READ = 8388608;
+    static final int GLSL_MOST_ALL_READ = 8388608; // Tokens of all shaders together, plus those of their expansion.
 
     /** Rule of 'none of these' by the SHA-256 of manifest.json, from glsl_infer/runtime/none_of_these.json. */
     static final Map<String, NoneRule> NONE_RULES = new HashMap<String, NoneRule>();

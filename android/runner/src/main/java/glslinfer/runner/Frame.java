@@ -173,8 +173,8 @@ final class Frame {
                 byte[] bytes = bundle.member(value.member);
                 all = GlObjects.direct(bytes.length);
                 ByteBuffer little = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
-                for (int at = 0; at < bytes.length; at += 4) {
-                    all.putInt(at, little.getInt(at)); // copied as bits, because a float copy can change a NaN
+                for (int offset = 0; offset < bytes.length; offset += 4) {
+                    all.putInt(offset, little.getInt(offset)); // copied as bits, because a float copy can change a NaN
                 }
                 members.put(value.member, all);
             }
@@ -220,21 +220,21 @@ final class Frame {
             count += CORNERS.length * pass.quads.size();
         }
         ByteBuffer out = GlObjects.direct(4 * floats * count);
-        int at = 0;
+        int offset = 0;
         for (Pass pass : passes) {
             for (Quad quad : pass.quads) {
                 for (int[] corner : CORNERS) {
-                    out.putFloat(at, (float) (2.0 * (quad.x + corner[0] * quad.width) / viewport - 1.0));
-                    out.putFloat(at + 4, (float) (2.0 * (quad.y + corner[1] * quad.height) / viewport - 1.0));
+                    out.putFloat(offset, (float) (2.0 * (quad.x + corner[0] * quad.width) / viewport - 1.0));
+                    out.putFloat(offset + 4, (float) (2.0 * (quad.y + corner[1] * quad.height) / viewport - 1.0));
                     for (int k = 0; k < pass.sources.size(); k++) {
                         Source source = pass.sources.get(k);
                         Texture size = textures.get(pass.textures.get(source.unit));
                         double u = quad.origins[2 * k] + 0.5 + source.strideX * (corner[0] * quad.width - 0.5);
                         double v = quad.origins[2 * k + 1] + 0.5 + source.strideY * (corner[1] * quad.height - 0.5);
-                        out.putFloat(at + 8 + 8 * k, (float) (u / size.width));
-                        out.putFloat(at + 12 + 8 * k, (float) (v / size.height));
+                        out.putFloat(offset + 8 + 8 * k, (float) (u / size.width));
+                        out.putFloat(offset + 12 + 8 * k, (float) (v / size.height));
                     }
-                    at += 4 * floats;
+                    offset += 4 * floats;
                 }
             }
         }

@@ -2,12 +2,14 @@ package glslinfer.runner;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 
 /**
  * A computation on the CPU with an output after the last pass; docs/reference/bundle-format.md defines all of them.
  *
- * <p>An output starts as a list of arrays, and each step converts them to other arrays.
+ * <p>An output starts as a list of arrays, and each step converts them to other arrays. The steps {@code rows},
+ * {@code sigmoid}, {@code softmax} and {@code l2-normalize} work in place.
  */
 public final class HostStep {
     static final String ROWS = "rows";
@@ -17,7 +19,7 @@ public final class HostStep {
     static final String ARGMAX = "argmax";
     static final String NORMALIZE = "l2-normalize";
 
-    private static final double LEAST_SQUARE = 1e-12;
+    private static final double MIN_SQUARED_NORM = 1e-12;
 
     /** Name of the step. */
     public final String step;
@@ -30,7 +32,7 @@ public final class HostStep {
         this.columns = columns;
     }
 
-    boolean isProbable() {
+    boolean givesProbabilities() {
         return step.equals(SOFTMAX) || step.equals(SIGMOID);
     }
 
@@ -52,24 +54,24 @@ public final class HostStep {
      * @throws IllegalArgumentException a step does not fit its arrays, or more than one array is left
      */
     static int[] shapeOf(List<HostStep> steps, List<int[]> shapes) {
-        List<int[]> left = shapes;
+        List<int[]> current = shapes;
         for (HostStep step : steps) {
-            left = step.shapesAfter(left);
+            current = step.shapesAfter(current);
         }
-        if (left.size() != 1) {
+        if (current.size() != 1) {
             throw new IllegalArgumentException(
-                    left.size() + " arrays are left after the last step; add '" + CONCATENATE + "'");
+                    current.size() + " arrays are left after the last step; add '" + CONCATENATE + "'");
         }
-        return left.get(0);
+        return current.get(0);
     }
 
     /** Returns the result of valid steps; the arrays' values are changed. */
     static Array apply(List<HostStep> steps, List<Array> arrays) {
-        List<Array> left = arrays;
+        List<Array> current = arrays;
         for (HostStep step : steps) {
-            left = step.after(left);
+            current = step.apply(current);
         }
-        return left.get(0);
+        return current.get(0);
     }
 
     private List<int[]> shapesAfter(List<int[]> shapes) {
@@ -112,20 +114,20 @@ public final class HostStep {
         return out;
     }
 
-    private List<Array> after(List<Array> arrays) {
+    private List<Array> apply(List<Array> arrays) {
         List<Array> out = new ArrayList<Array>();
         if (step.equals(CONCATENATE)) {
-            out.add(joinedData(arrays));
+            out.add(concatenatedArrays(arrays));
             return out;
         }
         for (Array array : arrays) {
-            int[] shape = shapesAfter(Arrays.asList(array.shape)).get(0);
-            out.add(new Array(shape, changed(array)));
+            int[] shape = shapesAfter(Collections.singletonList(array.shape)).get(0);
+            out.add(new Array(shape, computed(array)));
         }
         return out;
     }
 
-    private static Array joinedData(List<Array> arrays) {
+    private static Array concatenatedArrays(List<Array> arrays) {
         List<int[]> shapes = new ArrayList<int[]>();
         int length = 0;
         for (Array array : arrays) {
@@ -141,29 +143,41 @@ public final class HostStep {
         return new Array(concatenated(shapes), data);
     }
 
-    private double[] changed(Array array) {
-        double[] data = array.data;
-        if (step.equals(SIGMOID)) {
-            for (int i = 0; i < data.length; i++) {
-                data[i] = 1 / (1 + Math.exp(-data[i]));
-            }
+    private double[] computed(Array array) {
+        switch (step) {
+            case ROWS:
+                return array.data;
+            case SIGMOID:
+                sigmoid(array.data);
+                return array.data;
+            default:
+                return computedRows(array.data, array.shape[array.shape.length - 1]);
         }
-        if (step.equals(SIGMOID) || step.equals(ROWS)) {
-            return data;
-        }
-        int length = array.shape[array.shape.length - 1];
-        double[] largest = new double[data.length / length];
-        for (int row = 0; row < largest.length; row++) {
+    }
+
+    /** Computes a step along the last axis, of {@code length} values. */
+    private double[] computedRows(double[] data, int length) {
+        double[] indices = new double[data.length / length];
+        for (int row = 0; row < indices.length; row++) {
             int start = row * length;
-            int best = argmax(data, start, length);
-            largest[row] = best;
-            if (step.equals(SOFTMAX)) {
-                softmax(data, start, length, data[start + best]);
-            } else if (step.equals(NORMALIZE)) {
-                normalize(data, start, length);
+            switch (step) {
+                case SOFTMAX:
+                    softmax(data, start, length);
+                    break;
+                case NORMALIZE:
+                    normalize(data, start, length);
+                    break;
+                default:
+                    indices[row] = argmax(data, start, length);
             }
         }
-        return step.equals(ARGMAX) ? largest : data;
+        return step.equals(ARGMAX) ? indices : data;
+    }
+
+    private static void sigmoid(double[] data) {
+        for (int i = 0; i < data.length; i++) {
+            data[i] = 1 / (1 + Math.exp(-data[i]));
+        }
     }
 
     /** Returns the index of the first of the largest values, relative to the start. */
@@ -175,7 +189,8 @@ public final class HostStep {
         return best;
     }
 
-    private static void softmax(double[] data, int start, int length, double largest) {
+    private static void softmax(double[] data, int start, int length) {
+        double largest = data[start + argmax(data, start, length)];
         double sum = 0;
         for (int i = start; i < start + length; i++) {
             data[i] = Math.exp(data[i] - largest);
@@ -191,7 +206,7 @@ public final class HostStep {
         for (int i = start; i < start + length; i++) {
             sum += data[i] * data[i];
         }
-        double root = Math.sqrt(Math.max(sum, LEAST_SQUARE));
+        double root = Math.sqrt(Math.max(sum, MIN_SQUARED_NORM));
         for (int i = start; i < start + length; i++) {
             data[i] /= root;
         }

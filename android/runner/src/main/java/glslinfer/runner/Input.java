@@ -4,7 +4,7 @@ import glslinfer.runner.Layout.Tiles;
 import glslinfer.runner.Layout.Value;
 import glslinfer.runner.Layout.View;
 
-/** An input of a model: an image, or values. */
+/** An input of a model: an image, or an array of values. */
 public final class Input {
     static final String PICTURE = "picture";
     static final String NUMBERS = "numbers";
@@ -57,10 +57,15 @@ public final class Input {
         return tiles().views.get(0);
     }
 
-    private Tiles tiles() {
+    /** @throws Errors.InputError this is not an image */
+    void requireImage() {
         if (!isPicture()) {
             throw new Errors.InputError("input '" + name + "' takes numbers, not an image");
         }
+    }
+
+    private Tiles tiles() {
+        requireImage();
         return (Tiles) value;
     }
 }

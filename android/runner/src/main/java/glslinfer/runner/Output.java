@@ -41,7 +41,7 @@ public final class Output {
 
     /** Returns whether the result consists of probabilities: the last step is softmax or sigmoid. */
     public boolean isProbable() {
-        return !steps.isEmpty() && steps.get(steps.size() - 1).isProbable();
+        return !steps.isEmpty() && steps.get(steps.size() - 1).givesProbabilities();
     }
 
     /** Returns the names of the textures of all values. */

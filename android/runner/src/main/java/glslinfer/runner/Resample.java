@@ -14,39 +14,40 @@ final class Resample {
      */
     static byte[] scale(byte[] pixels, int width, int height, int toWidth, int toHeight, int channels) {
         byte[] out = pixels;
-        int wide = Math.min(width, toWidth);
-        int high = Math.min(height, toHeight);
-        if (wide < width || high < height) {
-            out = averaged(out, width, height, wide, high, channels);
+        int shrunkWidth = Math.min(width, toWidth);
+        int shrunkHeight = Math.min(height, toHeight);
+        if (shrunkWidth < width || shrunkHeight < height) {
+            out = averaged(out, width, height, shrunkWidth, shrunkHeight, channels);
         }
-        if (wide < toWidth) {
-            out = enlarged(out, high, wide, channels, toWidth);
+        if (shrunkWidth < toWidth) {
+            out = enlarged(out, shrunkHeight, shrunkWidth, channels, toWidth);
         }
-        return high < toHeight ? enlarged(out, 1, high, channels * toWidth, toHeight) : out;
+        return shrunkHeight < toHeight ? enlarged(out, 1, shrunkHeight, channels * toWidth, toHeight) : out;
     }
 
     /** Averages the shrinking axes, with one rounding; row by row, because photographs are large. */
-    private static byte[] averaged(byte[] pixels, int width, int height, int wide, int high, int channels) {
-        byte[] out = new byte[wide * high * channels];
-        long area = (wide < width ? (long) width : 1) * (high < height ? height : 1);
-        for (int j = 0; j < high; j++) {
+    private static byte[] averaged(
+            byte[] pixels, int width, int height, int shrunkWidth, int shrunkHeight, int channels) {
+        byte[] out = new byte[shrunkWidth * shrunkHeight * channels];
+        long area = (shrunkWidth < width ? (long) width : 1) * (shrunkHeight < height ? height : 1);
+        for (int j = 0; j < shrunkHeight; j++) {
             long[] row = new long[channels * width];
-            for (int q = first(j, height, high); inside(q, j, height, high); q++) {
-                long weight = high < height ? overlap(j, q, height, high) : 1;
+            for (int q = first(j, height, shrunkHeight); inside(q, j, height, shrunkHeight); q++) {
+                long weight = shrunkHeight < height ? overlap(j, q, height, shrunkHeight) : 1;
                 for (int k = 0; k < row.length; k++) {
                     row[k] += weight * (pixels[q * row.length + k] & 255);
                 }
             }
-            for (int i = 0; i < wide; i++) {
+            for (int i = 0; i < shrunkWidth; i++) {
                 long[] sum = new long[channels];
-                for (int p = first(i, width, wide); inside(p, i, width, wide); p++) {
-                    long weight = wide < width ? overlap(i, p, width, wide) : 1;
+                for (int p = first(i, width, shrunkWidth); inside(p, i, width, shrunkWidth); p++) {
+                    long weight = shrunkWidth < width ? overlap(i, p, width, shrunkWidth) : 1;
                     for (int c = 0; c < channels; c++) {
                         sum[c] += weight * row[p * channels + c];
                     }
                 }
                 for (int c = 0; c < channels; c++) {
-                    out[(j * wide + i) * channels + c] = (byte) ((2 * sum[c] + area) / (2 * area));
+                    out[(j * shrunkWidth + i) * channels + c] = (byte) ((2 * sum[c] + area) / (2 * area));
                 }
             }
         }

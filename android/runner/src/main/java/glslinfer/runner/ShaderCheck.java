@@ -64,13 +64,13 @@ final class ShaderCheck {
     private static final double FAR = 1e36;
 
     private static final List<String> DEVICE = Arrays.asList(FormatConstants.GLSL_DEVICE);
-    private static final List<String> LINES = Arrays.asList(FormatConstants.GLSL_LINES);
+    private static final List<String> DEFINES = Arrays.asList(FormatConstants.GLSL_DEFINES);
     private static final List<String> STATEMENTS = Arrays.asList(FormatConstants.GLSL_STATEMENTS);
     private static final List<String> FUNCTIONS = Arrays.asList(FormatConstants.GLSL_FUNCTIONS);
-    private static final List<String> CURVES = Arrays.asList(FormatConstants.GLSL_CURVES);
+    private static final List<String> TRANSCENDENTAL = Arrays.asList(FormatConstants.GLSL_TRANSCENDENTAL);
     private static final List<String> SLOW = Arrays.asList(FormatConstants.GLSL_SLOW);
     private static final List<String> SLOWEST = Arrays.asList(FormatConstants.GLSL_SLOWEST);
-    private static final List<String> WILD_FUNCTIONS = Arrays.asList(FormatConstants.GLSL_WILD);
+    private static final List<String> CAN_BE_NAN = Arrays.asList(FormatConstants.GLSL_CAN_BE_NAN);
     private static final List<String> WORDS = Arrays.asList("for", "if", "return", "void", "const", "break");
     private static final List<String> EXACT = exactFunctions();
     private static final List<String> BEFORE = Arrays.asList("=", "(", ",", "<", "return");
@@ -489,13 +489,13 @@ final class ShaderCheck {
         Matcher definition = DEFINE.matcher(argument);
         boolean right = definition.matches();
         String name = right ? definition.group(1) : "";
-        int line = begins ? LINES.indexOf(argument) : -1;
+        int line = begins ? DEFINES.indexOf(argument) : -1;
         boolean plain = MACRO.matcher(name).matches() && !STATEMENTS.contains(name);
         boolean exempt = line >= 0 && (!nextLine.isEmpty() || !name.equals(STATEMENTS.get(1)));
         if (!plain && !exempt) {
             throw refusedLine(number, "a macro that is not of this format");
         }
-        nextLine = name.equals(STATEMENTS.get(0)) ? "#define " + LINES.get(line + 1) : "";
+        nextLine = name.equals(STATEMENTS.get(0)) ? "#define " + DEFINES.get(line + 1) : "";
         Macro macro = new Macro();
         macro.certain = !decided.contains(State.PERHAPS);
         macro.name = name;
@@ -581,7 +581,7 @@ final class ShaderCheck {
     /** Returns the functions that replace functions of GLSL on some devices. */
     private static List<String> exactFunctions() {
         List<String> names = new ArrayList<String>();
-        for (String line : LINES) {
+        for (String line : DEFINES) {
             if (line.indexOf('(') < 0) {
                 names.add(line.substring(line.indexOf(' ') + 1));
             }
@@ -753,7 +753,8 @@ final class ShaderCheck {
         }
         boolean main = name.equals("main") && kind.equals("void");
         boolean elsewhere = !branches.isEmpty() && !EXACT.contains(name); // a function of the driver on other devices
-        boolean isReserved = elsewhere || FUNCTIONS.contains(name) || CURVES.contains(name) || name.equals("texture2D");
+        boolean isBuiltIn = FUNCTIONS.contains(name) || TRANSCENDENTAL.contains(name) || name.equals("texture2D");
+        boolean isReserved = elsewhere || isBuiltIn;
         boolean right = kind.equals("void") || isNumber(kind);
         if (isReserved || !right || name.equals("main") != main) {
             throw refused("the function '" + name + "' is not of this format");
@@ -1200,8 +1201,8 @@ final class ShaderCheck {
         }
         expect(")");
         boolean isConstant = turns.type == INT && turns.has(CONST);
-        if (!isConstant || turns.least < 0 || turns.most > FormatConstants.GLSL_MOST_TURNS) {
-            throw refused("a loop has a constant bound of at most " + FormatConstants.GLSL_MOST_TURNS);
+        if (!isConstant || turns.least < 0 || turns.most > FormatConstants.GLSL_MOST_ITERATIONS) {
+            throw refused("a loop has a constant bound of at most " + FormatConstants.GLSL_MOST_ITERATIONS);
         }
         double most = counted(turns.most, bound, turn);
         cost(1, 1);
@@ -1623,14 +1624,14 @@ final class ShaderCheck {
         if (typeOf(name) >= 0 && !name.equals("sampler2D") && !arguments.isEmpty() && type <= BOOL) {
             return constructed(name, arguments, marks);
         }
-        boolean isCurve = CURVES.contains(name);
-        if (!isCurve && !FUNCTIONS.contains(name) || type > 4 || integers) {
+        boolean isTranscendental = TRANSCENDENTAL.contains(name);
+        if (!isTranscendental && !FUNCTIONS.contains(name) || type > 4 || integers) {
             throw refused("'" + start(name) + "' is no function of this format and arguments");
         }
         if (arguments.size() != argumentsOf(name)) {
             throw refused("'" + name + "' has " + arguments.size() + " arguments");
         }
-        if (isCurve && isConstant) {
+        if (isTranscendental && isConstant) {
             if (calls == 0) {
                 throw refused("'" + name + "' of constants");
             }
@@ -1643,7 +1644,7 @@ final class ShaderCheck {
         if (name.equals("lessThan")) {
             return new Value(BOOL, 0, 1, 0);
         }
-        if (WILD_FUNCTIONS.contains(name)) {
+        if (CAN_BE_NAN.contains(name)) {
             return Value.unknown(type, marks);
         }
         if (name.equals("min") || name.equals("max")) {

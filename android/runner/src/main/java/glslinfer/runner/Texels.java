@@ -67,8 +67,8 @@ final class Texels {
         return map.scale(channel) * (step - map.zero(channel)) / 255.0;
     }
 
-    private static int pair(ByteBuffer texels, int at) {
-        return fixed16(texels.get(at) & 255, texels.get(at + 1) & 255);
+    private static int pair(ByteBuffer texels, int offset) {
+        return fixed16(texels.get(offset) & 255, texels.get(offset + 1) & 255);
     }
 
     /** Returns numbers rounded to 32-bit floats, once, as in Python. */

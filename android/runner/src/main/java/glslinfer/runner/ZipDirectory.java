@@ -38,7 +38,7 @@ final class ZipDirectory {
         long offset;
 
         /** Position of its directory entry. */
-        int told;
+        int directoryOffset;
     }
 
     /** Returns the members, in the order of the directory; throws BundleError. */
@@ -56,28 +56,28 @@ final class ZipDirectory {
             throw noZip();
         }
         List<Entry> entries = new ArrayList<Entry>();
-        int at = (int) u32(file, end + 16);
+        int offset = (int) u32(file, end + 16);
         for (int k = 0; k < count; k++) {
-            if (at + ENTRY_LENGTH > end || u32(file, at) != ENTRY) {
+            if (offset + ENTRY_LENGTH > end || u32(file, offset) != ENTRY) {
                 throw noZip();
             }
-            int length = u16(file, at + 28);
-            if (u32(file, at + 30) != 0 || at + ENTRY_LENGTH + length > end) {
+            int length = u16(file, offset + 28);
+            if (u32(file, offset + 30) != 0 || offset + ENTRY_LENGTH + length > end) {
                 throw new BundleError("the directory of the zip has more than a model's: extra fields or comments");
             }
             Entry entry = new Entry();
-            entry.name = new String(file, at + ENTRY_LENGTH, length, Charset.forName("ISO-8859-1"));
-            entry.flags = u16(file, at + 8);
-            entry.method = u16(file, at + 10);
-            entry.crc = u32(file, at + 16);
-            entry.packed = u32(file, at + 20);
-            entry.size = u32(file, at + 24);
-            entry.offset = u32(file, at + 42);
-            entry.told = at;
+            entry.name = new String(file, offset + ENTRY_LENGTH, length, Charset.forName("ISO-8859-1"));
+            entry.flags = u16(file, offset + 8);
+            entry.method = u16(file, offset + 10);
+            entry.crc = u32(file, offset + 16);
+            entry.packed = u32(file, offset + 20);
+            entry.size = u32(file, offset + 24);
+            entry.offset = u32(file, offset + 42);
+            entry.directoryOffset = offset;
             entries.add(entry);
-            at += ENTRY_LENGTH + length;
+            offset += ENTRY_LENGTH + length;
         }
-        if (at != end) {
+        if (offset != end) {
             throw noZip();
         }
         return entries;
@@ -85,26 +85,26 @@ final class ZipDirectory {
 
     /** Refuses a file with data before, between or after members, or with contradictory descriptions of a member. */
     static void check(byte[] file, List<Entry> entries) {
-        long at = 0;
+        long offset = 0;
         for (Entry entry : entries) {
             if ((entry.flags & ~FLAGS) != 0) {
                 throw new BundleError(
                         "member '" + Json.shown(entry.name) + "' is encrypted, or its size is after it");
             }
             int length = LOCAL_LENGTH + entry.name.length();
-            boolean same = entry.offset == at && at + length <= file.length && u32(file, (int) at) == LOCAL;
+            boolean same = entry.offset == offset && offset + length <= file.length && u32(file, (int) offset) == LOCAL;
             for (int k = 4; same && k < length; k++) {
-                int told = entry.told + k + (k < LOCAL_LENGTH ? 2 : ENTRY_LENGTH - LOCAL_LENGTH);
-                same = file[(int) at + k] == file[told];
+                int described = entry.directoryOffset + k + (k < LOCAL_LENGTH ? 2 : ENTRY_LENGTH - LOCAL_LENGTH);
+                same = file[(int) offset + k] == file[described];
             }
             if (!same) {
                 throw new BundleError(
                         "member '" + Json.shown(entry.name)
                                 + "' differs from the directory in place or description");
             }
-            at += length + entry.packed;
+            offset += length + entry.packed;
         }
-        if (u32(file, file.length - 6) != at) {
+        if (u32(file, file.length - 6) != offset) {
             throw new BundleError("there are bytes between the members and the directory of the zip");
         }
     }
@@ -151,11 +151,11 @@ final class ZipDirectory {
         return new BundleError("not a glsl-infer model, or cut off before its end; " + Container.AGAIN);
     }
 
-    private static int u16(byte[] file, int at) {
-        return file[at] & 255 | (file[at + 1] & 255) << 8;
+    private static int u16(byte[] file, int offset) {
+        return file[offset] & 255 | (file[offset + 1] & 255) << 8;
     }
 
-    private static long u32(byte[] file, int at) {
-        return u16(file, at) | (long) u16(file, at + 2) << 16;
+    private static long u32(byte[] file, int offset) {
+        return u16(file, offset) | (long) u16(file, offset + 2) << 16;
     }
 }

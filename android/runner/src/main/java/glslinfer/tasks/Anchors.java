@@ -5,7 +5,8 @@ import java.util.List;
 
 /** Anchors: boxes to which a detector's outputs are relative, computed from parameters. */
 final class Anchors {
-    private static final int MOST = 1 << 18;
+    /** Largest number of anchors of a detector; practical networks have less than a hundredth. */
+    private static final int MAX_ANCHORS = 1 << 18;
 
     private Anchors() {}
 
@@ -15,15 +16,26 @@ final class Anchors {
         private final int stride;
         private final int[] cells;
 
-        /**
-         * @param sizes width and height of each box of a cell, relative to the network's input
-         * @param stride input pixels for each cell; 0 with {@code cells}
-         * @param cells rows and columns; null with {@code stride}
-         */
-        Level(double[][] sizes, int stride, int[] cells) {
+        private Level(double[][] sizes, int stride, int[] cells) {
             this.sizes = sizes;
             this.stride = stride;
             this.cells = cells;
+        }
+
+        /**
+         * @param sizes width and height of each box of a cell, relative to the network's input
+         * @param stride input pixels for each cell
+         */
+        static Level ofStride(double[][] sizes, int stride) {
+            return new Level(sizes, stride, null);
+        }
+
+        /**
+         * @param sizes width and height of each box of a cell, relative to the network's input
+         * @param cells rows and columns
+         */
+        static Level ofCells(double[][] sizes, int[] cells) {
+            return new Level(sizes, 0, cells);
         }
 
         private int rows(int height) {
@@ -42,26 +54,26 @@ final class Anchors {
      * @param width width of the network's input
      */
     static float[] of(List<Level> levels, int height, int width) {
-        long number = 0;
+        long count = 0;
         for (Level level : levels) {
-            number += (long) level.rows(height) * level.columns(width) * level.sizes.length;
+            count += (long) level.rows(height) * level.columns(width) * level.sizes.length;
         }
-        if (number > MOST) {
-            throw new InputError(number + " anchors; at most " + MOST
+        if (count > MAX_ANCHORS) {
+            throw new InputError(count + " anchors; at most " + MAX_ANCHORS
                     + " are possible: give larger strides or fewer sizes");
         }
-        float[] out = new float[4 * (int) number];
-        int at = 0;
+        float[] out = new float[4 * (int) count];
+        int next = 0;
         for (Level level : levels) {
             int rows = level.rows(height);
             int columns = level.columns(width);
             for (int y = 0; y < rows; y++) {
                 for (int x = 0; x < columns; x++) {
                     for (double[] size : level.sizes) {
-                        out[at++] = (float) ((x + 0.5) / columns);
-                        out[at++] = (float) ((y + 0.5) / rows);
-                        out[at++] = (float) size[0];
-                        out[at++] = (float) size[1];
+                        out[next++] = (float) ((x + 0.5) / columns);
+                        out[next++] = (float) ((y + 0.5) / rows);
+                        out[next++] = (float) size[0];
+                        out[next++] = (float) size[1];
                     }
                 }
             }

@@ -8,7 +8,7 @@ import java.util.List;
 
 /** Decoding of a detector's outputs: boxes with a sufficient score, and non-maximum suppression. */
 final class Boxes {
-    private static final double LARGEST_EXPONENT = 20;
+    private static final double MAX_EXPONENT = 20;
 
     private Boxes() {}
 
@@ -39,11 +39,11 @@ final class Boxes {
         }
 
         /** Returns whether the intersection over union of two boxes exceeds a limit. */
-        private boolean overlaps(Box other, double part) {
-            double across = Math.min(numbers[2], other.numbers[2]) - Math.max(numbers[0], other.numbers[0]);
-            double down = Math.min(numbers[3], other.numbers[3]) - Math.max(numbers[1], other.numbers[1]);
-            double shared = Math.max(across, 0) * Math.max(down, 0);
-            return shared * (1 + part) > part * (area() + other.area());
+        private boolean overlaps(Box other, double limit) {
+            double sharedWidth = Math.min(numbers[2], other.numbers[2]) - Math.max(numbers[0], other.numbers[0]);
+            double sharedHeight = Math.min(numbers[3], other.numbers[3]) - Math.max(numbers[1], other.numbers[1]);
+            double shared = Math.max(sharedWidth, 0) * Math.max(sharedHeight, 0);
+            return shared * (1 + limit) > limit * (area() + other.area());
         }
     }
 
@@ -63,22 +63,22 @@ final class Boxes {
         int first = rules.background ? 1 : 0;
         int classes = rules.labels.size() + first;
         boolean sigmoid = rules.activation.equals("sigmoid");
-        boolean early = sigmoid && rules.threshold > 0 && rules.threshold < 1;
-        double least = early ? Math.log(rules.threshold / (1 - rules.threshold)) : 0;
+        boolean comparesLogits = sigmoid && rules.threshold > 0 && rules.threshold < 1;
+        double least = comparesLogits ? Math.log(rules.threshold / (1 - rules.threshold)) : 0;
         List<Box> out = new ArrayList<Box>();
         double[] row = new double[classes];
         for (int i = 0; i < anchors.length / 4; i++) {
-            if (!early) {
+            if (!comparesLogits) {
                 activate(rules.activation, scores, i * classes, row);
             }
             for (int k = first; k < classes; k++) {
                 double number = scores[i * classes + k];
-                if (early ? number >= least : row[k] >= rules.threshold) {
+                if (comparesLogits ? number >= least : row[k] >= rules.threshold) {
                     double[] box = box(rules, raw, i * columns, columns, anchors, 4 * i);
                     if (rules.body != null) {
                         aroundCircle(box, rules.body, pixels);
                     }
-                    out.add(new Box(box, early ? sigmoid(number) : row[k], k - first));
+                    out.add(new Box(box, comparesLogits ? sigmoid(number) : row[k], k - first));
                 }
             }
         }
@@ -86,36 +86,49 @@ final class Boxes {
     }
 
     /** Converts outputs to scores. */
-    static void activate(String activation, float[] from, int at, double[] to) {
-        double largest = Double.NEGATIVE_INFINITY;
+    static void activate(String activation, float[] values, int offset, double[] to) {
         for (int k = 0; k < to.length; k++) {
-            to[k] = from[at + k];
-            largest = Math.max(largest, to[k]);
+            to[k] = values[offset + k];
         }
-        if (activation.equals("none")) {
-            return;
-        }
-        double sum = 0;
-        boolean softmax = activation.equals("softmax");
-        for (int k = 0; k < to.length; k++) {
-            to[k] = softmax ? Math.exp(to[k] - largest) : sigmoid(to[k]);
-            sum += to[k];
-        }
-        for (int k = 0; softmax && k < to.length; k++) {
-            to[k] /= sum;
+        switch (activation) {
+            case "softmax":
+                softmax(to);
+                break;
+            case "sigmoid":
+                for (int k = 0; k < to.length; k++) {
+                    to[k] = sigmoid(to[k]);
+                }
+                break;
+            default: // "none"
         }
     }
 
-    private static double[] box(DetectionRules rules, float[] raw, int at, int columns, float[] anchors, int anchor) {
+    private static void softmax(double[] values) {
+        double largest = Double.NEGATIVE_INFINITY;
+        for (double value : values) {
+            largest = Math.max(largest, value);
+        }
+        double sum = 0;
+        for (int k = 0; k < values.length; k++) {
+            values[k] = Math.exp(values[k] - largest);
+            sum += values[k];
+        }
+        for (int k = 0; k < values.length; k++) {
+            values[k] /= sum;
+        }
+    }
+
+    private static double[] box(
+            DetectionRules rules, float[] raw, int offset, int columns, float[] anchors, int anchor) {
         double[] out = new double[columns];
         int x = rules.rowsFirst ? 1 : 0;
         for (int axis = 0; axis < 2; axis++) {
-            int from = at + (axis == 0 ? x : 1 - x);
+            int from = offset + (axis == 0 ? x : 1 - x);
             double middle = anchors[anchor + axis];
             double size = anchors[anchor + 2 + axis];
             double grown = raw[from + 2] / rules.units[2 + axis];
             if (rules.exponential) {
-                grown = Math.exp(Math.min(grown, LARGEST_EXPONENT));
+                grown = Math.exp(Math.min(grown, MAX_EXPONENT));
             }
             double half = grown * size / 2;
             double centre = raw[from] / rules.units[axis] * size + middle;
@@ -143,33 +156,33 @@ final class Boxes {
     }
 
     /** Non-maximum suppression: returns the boxes, best first, each of which represents all that overlap it. */
-    static List<Box> suppress(List<Box> boxes, double overlap, int most, boolean weighted) {
-        List<Box> left = new ArrayList<Box>();
+    static List<Box> suppress(List<Box> boxes, double overlap, int maxBoxes, boolean weighted) {
+        List<Box> remaining = new ArrayList<Box>();
         for (Box box : boxes) {
             if (box.usable()) {
-                left.add(box);
+                remaining.add(box);
             }
         }
-        sort(left);
+        sort(remaining);
         List<Box> merged = new ArrayList<Box>();
-        while (!left.isEmpty() && merged.size() < most) {
-            Box best = left.get(0);
-            List<Box> same = new ArrayList<Box>();
+        while (!remaining.isEmpty() && merged.size() < maxBoxes) {
+            Box best = remaining.get(0);
+            List<Box> overlapping = new ArrayList<Box>();
             List<Box> others = new ArrayList<Box>();
-            for (Box box : left) {
-                (box == best || best.overlaps(box, overlap) ? same : others).add(box);
+            for (Box box : remaining) {
+                (box == best || best.overlaps(box, overlap) ? overlapping : others).add(box);
             }
-            merged.add(weighted && same.size() > 1 ? mean(best, same) : best);
-            left = others;
+            merged.add(weighted && overlapping.size() > 1 ? mean(best, overlapping) : best);
+            remaining = others;
         }
         return merged;
     }
 
     /** Returns the mean of boxes weighted by scores, with the score of the best one. */
-    private static Box mean(Box best, List<Box> same) {
+    private static Box mean(Box best, List<Box> overlapping) {
         double total = 0;
         double[] sum = new double[best.numbers.length];
-        for (Box box : same) {
+        for (Box box : overlapping) {
             total += box.score;
             for (int i = 0; i < sum.length; i++) {
                 sum[i] += box.score * box.numbers[i];
@@ -203,10 +216,10 @@ final class Boxes {
             length += part.length;
         }
         float[] out = new float[length];
-        int at = 0;
+        int offset = 0;
         for (float[] part : parts) {
-            System.arraycopy(part, 0, out, at, part.length);
-            at += part.length;
+            System.arraycopy(part, 0, out, offset, part.length);
+            offset += part.length;
         }
         return out;
     }

@@ -4,7 +4,7 @@ import glslinfer.tasks.Description.Region;
 
 /** A rotated rectangle of an image, and the conversion of its points to the image and back. */
 public final class Cut {
-    private static final double LEAST = 1;
+    private static final double MIN_SIDE = 1;
 
     /** Centre, in pixels of the image. */
     public final double x;
@@ -35,7 +35,7 @@ public final class Cut {
     /** Returns whether it is valid: finite, and of at least a pixel. */
     boolean usable() {
         double sum = x + y + width + height + angle;
-        return !Double.isNaN(sum) && !Double.isInfinite(sum) && Math.min(width, height) >= LEAST;
+        return !Double.isNaN(sum) && !Double.isInfinite(sum) && Math.min(width, height) >= MIN_SIDE;
     }
 
     /** Converts a point relative to the cut to pixels of the image. */
@@ -52,11 +52,11 @@ public final class Cut {
 
     /** Returns the intersection over union of two cuts, computed as if both were upright. */
     double overlap(Cut other) {
-        double wide = Math.min(x + width / 2, other.x + other.width / 2)
+        double sharedWidth = Math.min(x + width / 2, other.x + other.width / 2)
                 - Math.max(x - width / 2, other.x - other.width / 2);
-        double high = Math.min(y + height / 2, other.y + other.height / 2)
+        double sharedHeight = Math.min(y + height / 2, other.y + other.height / 2)
                 - Math.max(y - height / 2, other.y - other.height / 2);
-        double shared = Math.max(0, wide) * Math.max(0, high);
+        double shared = Math.max(0, sharedWidth) * Math.max(0, sharedHeight);
         return shared / (width * height + other.width * other.height - shared);
     }
 

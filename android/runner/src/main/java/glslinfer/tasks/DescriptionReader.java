@@ -116,8 +116,10 @@ public final class DescriptionReader extends Described {
         for (double aspect : scale == null ? new double[0] : numbers(fields, "aspects")) {
             sizes.add(new double[] {scale * Math.sqrt(aspect), scale / Math.sqrt(aspect)});
         }
-        int[] cells = stride == null ? indices(fields, "cells") : null;
-        return new Anchors.Level(sizes.toArray(new double[0][]), stride == null ? 0 : stride, cells);
+        double[][] sizeArray = sizes.toArray(new double[0][]);
+        return stride == null
+                ? Anchors.Level.ofCells(sizeArray, indices(fields, "cells"))
+                : Anchors.Level.ofStride(sizeArray, stride);
     }
 
     private static LandmarkRules landmarks(Object fields) {

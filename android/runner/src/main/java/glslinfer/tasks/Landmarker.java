@@ -17,8 +17,11 @@ import java.util.Map;
  * fewer objects than the limit.
  */
 final class Landmarker extends Task {
-    private static final double SAME = 0.4;
-    private static final int SEARCH = 15;
+    /** Intersection over union from which two cuts show the same object. */
+    private static final double SAME_OBJECT_OVERLAP = 0.4;
+
+    /** Frames between two runs of the detector while there are fewer objects than the limit. */
+    private static final int DETECTION_INTERVAL = 15;
 
     private final LandmarkRules rules;
     private final Detector detector;
@@ -26,22 +29,21 @@ final class Landmarker extends Task {
     /** Cuts of the next frame. */
     private List<Cut> cuts = new ArrayList<Cut>();
 
-    private int since;
+    private int framesSinceDetection;
 
-    // State of this frame: unread cuts, results, and whether the detector has run or must run.
-    private List<Cut> left = new ArrayList<Cut>();
-    private List<Landmarks> found = new ArrayList<Landmarks>();
-    private boolean followed;
-    private boolean searched;
-    private boolean searching;
+    // State of this frame: unread cuts, results, and the detector's state.
+    private List<Cut> unreadCuts = new ArrayList<Cut>();
+    private List<Landmarks> results = new ArrayList<Landmarks>();
+    private boolean detectorRan;
+    private boolean detectorRunning;
     private boolean done = true;
-    private Cut now;
+    private Cut currentCut;
 
     Landmarker(Description description, Session session, Detector detector) {
         super(description, session);
         this.detector = detector;
         rules = description.landmarks;
-        int number = rows(Collections.singletonList(rules.points), rules.dimensions);
+        int pointCount = rows(Collections.singletonList(rules.points), rules.dimensions);
         List<String> single = new ArrayList<String>(rules.attributes.values());
         if (rules.presence != null) {
             single.add(0, rules.presence);
@@ -53,27 +55,27 @@ final class Landmarker extends Task {
             }
         }
         for (int[] line : rules.lines) {
-            check("'lines'", line, number);
+            check("'lines'", line, pointCount);
         }
         for (int[] pair : rules.fine) {
-            check("'fine'", pair, number);
+            check("'fine'", pair, pointCount);
         }
         if (rules.follow != null) {
-            check("'follow'", rules.follow, number);
+            check("'follow'", rules.follow, pointCount);
         }
         check("'cut'", rules.cut, detector.description.detection.points.size());
     }
 
-    private void check(String where, Region region, int number) {
-        check(where, region.begin, number);
-        check(where, region.end, number);
-        check(where, region.points, number);
+    private void check(String where, Region region, int pointCount) {
+        check(where, region.begin, pointCount);
+        check(where, region.end, pointCount);
+        check(where, region.points, pointCount);
     }
 
-    private void check(String where, int[] indices, int number) {
+    private void check(String where, int[] indices, int pointCount) {
         for (int index : indices) {
-            if (index >= number) {
-                throw wrong(where + " names point " + index + "; there are " + number + ", from 0 on");
+            if (index >= pointCount) {
+                throw wrong(where + " names point " + index + "; there are " + pointCount + ", from 0 on");
             }
         }
     }
@@ -91,28 +93,29 @@ final class Landmarker extends Task {
 
     @Override
     void begin(boolean film) {
-        followed = film && rules.follow != null;
-        left = followed ? cuts : new ArrayList<Cut>();
-        found = new ArrayList<Landmarks>();
-        searched = false;
+        boolean followed = film && rules.follow != null;
+        unreadCuts = followed ? cuts : new ArrayList<Cut>();
+        results = new ArrayList<Landmarks>();
+        detectorRan = false;
         done = false;
-        since += followed ? 1 : 0;
+        framesSinceDetection += followed ? 1 : 0;
     }
 
     @Override
     public Step next() {
         while (!done) {
-            while (!left.isEmpty()) {
-                now = left.get(0);
-                left = left.subList(1, left.size());
-                if (now.reaches(size[0], size[1])) {
-                    return new Step(session, input, now);
+            while (!unreadCuts.isEmpty()) {
+                currentCut = unreadCuts.get(0);
+                unreadCuts = unreadCuts.subList(1, unreadCuts.size());
+                if (currentCut.reaches(size[0], size[1])) {
+                    return new Step(session, input, currentCut);
                 }
             }
-            if (!searched && (found.isEmpty() || found.size() < rules.most && since >= SEARCH)) {
-                searched = true;
-                searching = true;
-                since = 0;
+            boolean searches = results.size() < rules.most && framesSinceDetection >= DETECTION_INTERVAL;
+            if (!detectorRan && (results.isEmpty() || searches)) {
+                detectorRan = true;
+                detectorRunning = true;
+                framesSinceDetection = 0;
                 detector.begin(size[0], size[1], false);
                 return detector.next();
             }
@@ -124,32 +127,32 @@ final class Landmarker extends Task {
 
     @Override
     public void take(Map<String, Result> outputs) {
-        if (searching) {
-            searching = false;
+        if (detectorRunning) {
+            detectorRunning = false;
             detector.take(outputs);
-            left = new ArrayList<Cut>();
+            unreadCuts = new ArrayList<Cut>();
             List<Detection> detections = detector.found().detections;
             for (Detection detection : detections.subList(0, Math.min(rules.most, detections.size()))) {
                 Cut cut = Cut.of(rules.cut, detection);
                 boolean isKnown = false;
-                for (Landmarks item : found) {
-                    isKnown |= cut.overlap(item.cut) >= SAME;
+                for (Landmarks item : results) {
+                    isKnown |= cut.overlap(item.cut) >= SAME_OBJECT_OVERLAP;
                 }
-                if (!isKnown && left.size() < rules.most - found.size()) {
-                    left.add(cut);
+                if (!isKnown && unreadCuts.size() < rules.most - results.size()) {
+                    unreadCuts.add(cut);
                 }
             }
             return;
         }
-        Landmarks item = points(outputs, now);
+        Landmarks item = points(outputs, currentCut);
         if (item != null) {
-            found.add(item);
+            results.add(item);
         }
     }
 
     @Override
     public Found found() {
-        return Found.ofLandmarks(description, size, found);
+        return Found.ofLandmarks(description, size, results);
     }
 
     /** Returns the landmarks for the network's outputs; null if the object is absent. */
@@ -168,16 +171,16 @@ final class Landmarker extends Task {
         if (!(score >= rules.threshold)) {
             return null;
         }
-        double wide = rules.unit == 0 ? input.width() : rules.unit;
-        double high = rules.unit == 0 ? input.height() : rules.unit;
+        double unitsAcross = rules.unit == 0 ? input.width() : rules.unit;
+        double unitsDown = rules.unit == 0 ? input.height() : rules.unit;
         double[][] points = new double[numbers.length / rules.dimensions][rules.dimensions];
         for (int i = 0; i < points.length; i++) {
-            int at = i * rules.dimensions;
-            double[] position = cut.toPicture(numbers[at] / wide, numbers[at + 1] / high);
+            int offset = i * rules.dimensions;
+            double[] position = cut.toPicture(numbers[offset] / unitsAcross, numbers[offset + 1] / unitsDown);
             points[i][0] = position[0];
             points[i][1] = position[1];
             for (int k = 2; k < rules.dimensions; k++) {
-                points[i][k] = numbers[at + k] * (cut.width / wide);
+                points[i][k] = numbers[offset + k] * (cut.width / unitsAcross);
             }
         }
         Map<String, Double> attributes = new HashMap<String, Double>();
@@ -190,11 +193,11 @@ final class Landmarker extends Task {
     /** Returns the cuts for the next frame, without those of an object that another one shows. */
     private List<Cut> distinct() {
         List<Cut> out = new ArrayList<Cut>();
-        for (Landmarks item : found) {
+        for (Landmarks item : results) {
             Cut cut = Cut.around(rules.follow, item.points);
             boolean usable = cut.usable();
             for (Cut other : out) {
-                usable &= cut.overlap(other) < SAME;
+                usable &= cut.overlap(other) < SAME_OBJECT_OVERLAP;
             }
             if (usable) {
                 out.add(cut);

@@ -20,7 +20,7 @@ public final class Mask {
     /** The region of the image read by the network, and the corresponding region of the network's input. */
     public final Fit.Place place;
 
-    private final float[] parts;
+    private final float[] shares;
     private final Input input;
 
     /**
@@ -36,26 +36,26 @@ public final class Mask {
         high = rules.edge[1];
         this.input = input;
         place = input.fit.place(width, height, input.width(), input.height());
-        parts = new float[rows * columns];
+        shares = new float[rows * columns];
         int classes = shape.length == 3 ? shape[2] : 1;
         double[] row = new double[classes];
-        for (int i = 0; i < parts.length; i++) {
-            double part;
+        for (int i = 0; i < shares.length; i++) {
+            double share;
             if (shape.length == 2) {
-                part = output.data[i] == rules.channel ? 1 : 0;
+                share = output.data[i] == rules.channel ? 1 : 0;
             } else {
                 Boxes.activate(rules.activation, output.data, i * classes, row);
-                part = row[rules.channel];
+                share = row[rules.channel];
             }
-            parts[i] = Double.isNaN(part) ? 0 : (float) Math.max(0, Math.min(1, part));
+            shares[i] = Double.isNaN(share) ? 0 : (float) Math.max(0, Math.min(1, share));
         }
     }
 
     /** Returns the network's own values in 255ths, in row-major order: {@code rows} x {@code columns}. */
     public byte[] bytes() {
-        byte[] out = new byte[parts.length];
+        byte[] out = new byte[shares.length];
         for (int i = 0; i < out.length; i++) {
-            out[i] = (byte) (parts[i] * 255 + 0.5);
+            out[i] = (byte) (shares[i] * 255 + 0.5);
         }
         return out;
     }
@@ -68,25 +68,25 @@ public final class Mask {
     /** Returns the opacity of each pixel of the image, 0 to 255: the mask with a smooth edge. */
     public byte[] alpha(int width, int height) {
         byte[] out = new byte[width * height];
-        Fit.Place at = input.fit.place(width, height, input.width(), input.height());
+        Fit.Place target = input.fit.place(width, height, input.width(), input.height());
         double[] density = density();
-        Axis across = new Axis(at.toLeft * density[0], at.toWidth * density[0], at.width, columns);
-        Axis down = new Axis(at.toTop * density[1], at.toHeight * density[1], at.height, rows);
-        double[] rowOf = new double[columns];
-        for (int y = 0; y < at.height; y++) {
+        Axis across = new Axis(target.toLeft * density[0], target.toWidth * density[0], target.width, columns);
+        Axis down = new Axis(target.toTop * density[1], target.toHeight * density[1], target.height, rows);
+        double[] row = new double[columns];
+        for (int y = 0; y < target.height; y++) {
             for (int x = 0; x < columns; x++) {
-                rowOf[x] = 0;
+                row[x] = 0;
                 for (int k = 0; k < down.count[y]; k++) {
-                    rowOf[x] += down.weights[y][k] * parts[(down.first[y] + k) * columns + x];
+                    row[x] += down.weights[y][k] * shares[(down.first[y] + k) * columns + x];
                 }
             }
-            for (int x = 0; x < at.width; x++) {
+            for (int x = 0; x < target.width; x++) {
                 double value = 0;
                 for (int k = 0; k < across.count[x]; k++) {
-                    value += across.weights[x][k] * rowOf[across.first[x] + k];
+                    value += across.weights[x][k] * row[across.first[x] + k];
                 }
-                double part = Math.max(0, Math.min(1, (value - low) / (high - low)));
-                out[(at.top + y) * width + at.left + x] = (byte) (part * part * (3 - 2 * part) * 255 + 0.5);
+                double share = Math.max(0, Math.min(1, (value - low) / (high - low)));
+                out[(target.top + y) * width + target.left + x] = (byte) (share * share * (3 - 2 * share) * 255 + 0.5);
             }
         }
         return out;

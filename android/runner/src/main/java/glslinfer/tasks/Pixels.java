@@ -46,7 +46,7 @@ final class Pixels {
         int top = clip((int) Math.floor(low[1]) - 2 * shrink, 0, height - 1);
         int right = clip((int) Math.ceil(high[0]) + 2 * shrink, left + 1, width);
         int bottom = clip((int) Math.ceil(high[1]) + 2 * shrink, top + 1, height);
-        Pixels part = part(left, top, right - left, bottom - top).reduced(shrink);
+        Pixels region = region(left, top, right - left, bottom - top).reduced(shrink);
         double[] origin = cut.toPicture(0, 0);
         double[] across = cut.toPicture(1.0 / toWidth, 0);
         double[] down = cut.toPicture(0, 1.0 / toHeight);
@@ -58,7 +58,7 @@ final class Pixels {
                         + (j + 0.5) * ((down[0] - origin[0]) / shrink) - 0.5;
                 double y = start[1] + (i + 0.5) * ((across[1] - origin[1]) / shrink)
                         + (j + 0.5) * ((down[1] - origin[1]) / shrink) - 0.5;
-                part.bilinear(x, y, out, 3 * (j * toWidth + i));
+                region.bilinear(x, y, out, 3 * (j * toWidth + i));
             }
         }
         return new Pixels(out, toWidth, toHeight);
@@ -68,12 +68,12 @@ final class Pixels {
         return Math.max(low, Math.min(high, number));
     }
 
-    private Pixels part(int left, int top, int wide, int high) {
-        byte[] out = new byte[3 * wide * high];
-        for (int y = 0; y < high; y++) {
-            System.arraycopy(rgb, 3 * ((top + y) * width + left), out, 3 * y * wide, 3 * wide);
+    private Pixels region(int left, int top, int regionWidth, int regionHeight) {
+        byte[] out = new byte[3 * regionWidth * regionHeight];
+        for (int y = 0; y < regionHeight; y++) {
+            System.arraycopy(rgb, 3 * ((top + y) * width + left), out, 3 * y * regionWidth, 3 * regionWidth);
         }
-        return new Pixels(out, wide, high);
+        return new Pixels(out, regionWidth, regionHeight);
     }
 
     /** Returns the means of squares of {@code shrink} pixels; those at the right and lower edge can be narrower. */
@@ -81,12 +81,12 @@ final class Pixels {
         if (shrink == 1) {
             return this;
         }
-        int wide = (width + shrink - 1) / shrink;
-        int high = (height + shrink - 1) / shrink;
-        byte[] out = new byte[3 * wide * high];
-        for (int j = 0; j < high; j++) {
+        int reducedWidth = (width + shrink - 1) / shrink;
+        int reducedHeight = (height + shrink - 1) / shrink;
+        byte[] out = new byte[3 * reducedWidth * reducedHeight];
+        for (int j = 0; j < reducedHeight; j++) {
             int below = Math.min(height, (j + 1) * shrink);
-            for (int i = 0; i < wide; i++) {
+            for (int i = 0; i < reducedWidth; i++) {
                 int beyond = Math.min(width, (i + 1) * shrink);
                 int count = (below - j * shrink) * (beyond - i * shrink);
                 long[] sum = {count / 2, count / 2, count / 2};
@@ -98,11 +98,11 @@ final class Pixels {
                     }
                 }
                 for (int c = 0; c < 3; c++) {
-                    out[3 * (j * wide + i) + c] = (byte) (sum[c] / count);
+                    out[3 * (j * reducedWidth + i) + c] = (byte) (sum[c] / count);
                 }
             }
         }
-        return new Pixels(out, wide, high);
+        return new Pixels(out, reducedWidth, reducedHeight);
     }
 
     private void bilinear(double atX, double atY, byte[] out, int to) {

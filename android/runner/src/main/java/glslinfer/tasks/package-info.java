@@ -5,7 +5,8 @@
  *   Description, DescriptionReader      description.py, reading.py: strict reader of a task's JSON file
  *   Anchors, Boxes                      anchors.py, boxes.py: decoding of a detector's outputs
  *   Cut, Pixels                         cuts.py: rotated rectangles of an image
- *   Task, Detector, Landmarker, Segmenter, Labeller
+ *   Task, Detector, Landmarker,
+ *   Segmenter, Labeller                 task.py, detection.py, landmarks.py, segmentation.py: the tasks
  *   Detection, Landmarks, Mask, Found   results.py, masks.py: results
  * </pre>
  *

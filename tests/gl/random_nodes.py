@@ -1,7 +1,7 @@
-"""Random nodes with two operands, and nodes that move pixels and channels, for random_networks.py.
+"""Random nodes for random_networks.py: binary operations, slices, resizes, channel operators and norms.
 
-Each function gets a generator, the number of channels of the maps "a" and "b" and the previous nodes. It returns nodes
-and the number of channels of the last one.
+Each builder takes a random generator, the channel count of the maps "a" and "b", and the nodes so far. It returns new
+nodes and the channel count of the last one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from glsl_infer.ops.resize import CONVENTIONS, METHODS
 
 Rng = np.random.Generator
 NodesAndChannels = tuple[list[Node], int]
+NodeBuilder = Callable[[Rng, int, list[Node]], NodesAndChannels]
 
 
 def shape_of_a(body: Sequence[Node]) -> Shape:
@@ -104,19 +105,22 @@ def transposed(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     return [Node("swapped", "transpose", ("a",))], channels
 
 
-def across(op: str, **options: Sequence[object]) -> Callable[[Rng, int, list[Node]], NodesAndChannels]:
-    """Return an operator across the channels of "a", of a map with many, or of both concatenated."""
+def channel_operator(op: str, **options: Sequence[object]) -> NodeBuilder:
+    """Return a builder of an operator across the channels of a map with up to 18, or of "b" concatenated with it."""
 
     def add_nodes(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
-        many = int(rng.choice([channels, 13, 18]))  # with others at most 7 textures in planar layout
-        nodes = [conv_node(rng, "many", ("a",), channels, many, activation=str(rng.choice(["linear", "sigmoid"])))]
+        channel_count = int(rng.choice([channels, 13, 18]))  # with others at most 7 textures in planar layout
+        nodes = [
+            conv_node(rng, "many", ("a",), channels, channel_count, activation=str(rng.choice(["linear", "sigmoid"])))
+        ]
         if channels % 4 == 0 and rng.integers(2):
             nodes.append(Node("both", "concat", ("b", "many")))
-            many += channels
+            channel_count += channels
         attrs = {name: values[int(rng.integers(len(values)))] for name, values in options.items()}
         if op == "channel_norm" and rng.integers(2):
-            attrs |= {name: tuple(rng.normal(0.5, 1.0, many).tolist()) for name in ("gamma", "beta")}
-        return [*nodes, Node("n", op, (nodes[-1].name,), attrs)], many if "norm" in op or "softmax" in op else 1
+            attrs |= {name: tuple(rng.normal(0.5, 1.0, channel_count).tolist()) for name in ("gamma", "beta")}
+        reduces = op in ("channel_argmax", "channel_extreme")
+        return [*nodes, Node("n", op, (nodes[-1].name,), attrs)], 1 if reduces else channel_count
 
     return add_nodes
 
@@ -136,7 +140,7 @@ def normalised(rng: Rng, channels: int, body: list[Node]) -> NodesAndChannels:
     return [*nodes, Node("n", "map_norm", ("a", *(node.name for node in nodes[-2:])), attrs)], channels
 
 
-SPATIAL: dict[str, Callable[[Rng, int, list[Node]], NodesAndChannels]] = {
+NODE_BUILDERS: dict[str, NodeBuilder] = {
     "binary": two_operands,
     "spatial_slice": sliced,
     "channel_gather": gathered,
@@ -144,11 +148,11 @@ SPATIAL: dict[str, Callable[[Rng, int, list[Node]], NodesAndChannels]] = {
     "resize": resized,
     "mirror_padding": mirrored,
     "transpose": transposed,
-    "channel_argmax": across("channel_argmax", smallest=(False, True)),
-    "channel_extreme": across("channel_extreme", operation=("max", "min")),
-    "channel_norm": across(
+    "channel_argmax": channel_operator("channel_argmax", smallest=(False, True)),
+    "channel_extreme": channel_operator("channel_extreme", operation=("max", "min")),
+    "channel_norm": channel_operator(
         "channel_norm", kind=("layer", "rms", "unit"), epsilon=(1e-3, 1e-6), activation=("linear", "relu", "sigmoid")
     ),
-    "channel_softmax": across("channel_softmax"),
+    "channel_softmax": channel_operator("channel_softmax"),
     "map_norm": normalised,
 }

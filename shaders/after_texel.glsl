@@ -1,4 +1,4 @@
-// WAIT(at) equals at, and VideoCore IV fetches there only after texel t.
+// WAIT(at) equals at. VideoCore IV fetches there only after the texel in the variable t of the including shader.
 //
 // Its compiler cannot know that the lanes of texels are not negative, so it does not compute all coordinates at once,
 // which would need too many registers. convolution.frag explains the order of fetches.

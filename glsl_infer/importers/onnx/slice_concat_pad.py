@@ -13,7 +13,7 @@ from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter, Operand
 from glsl_infer.importers.onnx.folding import slices, split_sizes
 from glsl_infer.importers.onnx.model import Numbers
-from glsl_infer.importers.onnx.places import gathered, picked
+from glsl_infer.importers.onnx.places import gathered, gathered_constant
 from glsl_infer.importers.onnx.relayout import common, map_axes, of_map, placed, resized, triple
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, TEXTURE_RANKS
@@ -25,32 +25,32 @@ MOST_STEPS = 64
 """Largest number of vectors that shaders concatenate as the steps of a sequence."""
 
 
-def sliced(call: Call, view: View, axis: int, part: range) -> View:
+def sliced(call: Call, view: View, axis: int, selection: range) -> View:
     """Return a slice of a tensor along one axis."""
-    if part == range(view.shape[axis]):
+    if selection == range(view.shape[axis]):
         return view
-    if not len(part):
-        raise call.refused("that leaves nothing", "take a number at least")
+    if not len(selection):
+        raise call.refused("with an empty result", "keep at least one element")
     view, dim = placed(call.nodes, view, axis)
     dims = call.nodes.shape(view.node)
-    return resized(view, axis, len(part), _sliced_node(call, view.node, dims, dim, part))
+    return resized(view, axis, len(selection), _sliced_node(call, view.node, dims, dim, selection))
 
 
 MOST_MAPS = 64
 """Largest number of maps in a batch. Each has its own nodes."""
 
 
-def of_each(convert: Converter, *, lines: bool = True) -> Converter:
-    """Return the converter of an operator on maps that also converts a batch of them, one by one.
+def for_each_map(convert: Converter, *, include_1d: bool = True) -> Converter:
+    """Extend a converter of single maps to batches: convert each map, then concatenate the results.
 
     Args:
         convert: the converter of the operator on one map.
-        lines: whether tensors (batch, channels, length) are converted one by one, too.
+        include_1d: whether to split batches of tensors (batch, channels, length), too.
     """
 
     def converted(call: Call) -> list[View]:
         view = call.operands[0] if call.operands else None
-        if not isinstance(view, View) or len(view.axes) not in (3 if lines else 4, 4) or view.shape[0] == 1:
+        if not isinstance(view, View) or len(view.axes) not in (3 if include_1d else 4, 4) or view.shape[0] == 1:
             return convert(call)
         if view.shape[0] > MOST_MAPS or len(call.views) > 1:
             raise call.refused(f"on a tensor of shape {view.shape}", f"give it a batch of at most {MOST_MAPS}")
@@ -62,27 +62,27 @@ def of_each(convert: Converter, *, lines: bool = True) -> Converter:
     return converted
 
 
-def _sliced_node(call: Call, node: str, dims: Sequence[int], dim: int, part: range) -> str:
+def _sliced_node(call: Call, node: str, dims: Sequence[int], dim: int, selection: range) -> str:
     nodes = call.nodes
-    if len(dims) in TEXTURE_RANKS or part.step == 1:
-        parts = [part if index == dim else range(size) for index, size in enumerate(dims)]
-        return nodes.add(emit.sliced(nodes.new_name("part"), node, tuple(dims), parts))
+    if len(dims) in TEXTURE_RANKS or selection.step == 1:
+        selections = [selection if index == dim else range(size) for index, size in enumerate(dims)]
+        return nodes.add(emit.sliced(nodes.new_name("part"), node, tuple(dims), selections))
     block = nodes.shaped(node, (math.prod(dims[:dim]), dims[dim], math.prod(dims[dim + 1 :])))
     attrs: dict[str, Any] = {
-        "begin": (0, part.start),
-        "size": (math.prod(dims[:dim]), len(part)),
-        "strides": (1, part.step),
+        "begin": (0, selection.start),
+        "size": (math.prod(dims[:dim]), len(selection)),
+        "strides": (1, selection.step),
     }
     node = nodes.emit("spatial_slice", block, part="part", **attrs)
-    return nodes.shaped(node, (*dims[:dim], len(part), *dims[dim + 1 :]))
+    return nodes.shaped(node, (*dims[:dim], len(selection), *dims[dim + 1 :]))
 
 
 def _slice(call: Call) -> list[View]:
     view = call.view()
     bounds = [None, *(call.constant(index, "where it begins and ends") if call.has(index) else None
                      for index in range(1, len(call.operands)))]  # fmt: skip
-    for axis, part in enumerate(slices(view.shape, bounds, call.operator.attributes)):
-        view = sliced(call, view, axis, range(view.shape[axis])[part])
+    for axis, selection in enumerate(slices(view.shape, bounds, call.operator.attributes)):
+        view = sliced(call, view, axis, range(view.shape[axis])[selection])
     return [view]
 
 
@@ -112,15 +112,15 @@ def _gather(call: Call) -> list[View]:
     if not from_start or min(from_start) < 0 or max(from_start) >= size:
         raise call.refused(f"indices {from_start[:8]} of an axis of {size}", "the file is damaged")
     shape = (*view.shape[:axis], *indices.shape, *view.shape[axis + 1 :])
-    return [call.reshaped(_picked(call, view, axis, from_start), shape)]
+    return [call.reshaped(_gathered_constant(call, view, axis, from_start), shape)]
 
 
-def _picked(call: Call, view: View, axis: int, indices: Sequence[int]) -> View:
-    """Return some indices of an axis, in any order."""
+def _gathered_constant(call: Call, view: View, axis: int, indices: Sequence[int]) -> View:
+    """Return the elements at the constant indices of an axis, in that order."""
     step = indices[1] - indices[0] if len(indices) > 1 else 1
-    run = range(indices[0], indices[0] + step * len(indices), step) if step else range(0)
-    if list(run) == list(indices):
-        return sliced(call, view, axis, run)
+    arithmetic_run = range(indices[0], indices[0] + step * len(indices), step) if step else range(0)
+    if list(arithmetic_run) == list(indices):
+        return sliced(call, view, axis, arithmetic_run)
     view, dim = placed(call.nodes, view, axis)
     dims = call.nodes.shape(view.node)
     if dim == len(dims) - 1 and len(dims) in TEXTURE_RANKS:
@@ -128,7 +128,7 @@ def _picked(call: Call, view: View, axis: int, indices: Sequence[int]) -> View:
         node = call.nodes.emit(op, view.node, part="picked", channels=tuple(indices))
         return resized(view, axis, len(indices), node)
     if len(indices) > MOST_SLICES:
-        return picked(call, view, axis, indices)
+        return gathered_constant(call, view, axis, indices)
     return concatenated(call, [sliced(call, view, axis, range(index, index + 1)) for index in indices], axis)
 
 
@@ -154,7 +154,10 @@ def concat_operands(call: Call, operands: Sequence[Operand]) -> list[View]:
 
 
 def _with_zero_channels(call: Call, operands: Sequence[Operand], axis: int) -> list[Operand]:
-    """Return the inputs with constants of zeros merged as channels into the adjacent map. A shader computes those."""
+    """Return the inputs with constants of zeros merged as channels into the adjacent map.
+
+    The shader that pads the map draws these zeros.
+    """
     merged = list(operands)
     for index, view in enumerate(operands):
         if not isinstance(view, View):
@@ -188,7 +191,7 @@ def _zeros_along(operand: Operand, shape: Sequence[int], axis: int) -> int:
 
 def _zero_channels(call: Call, node: str, before: int, after: int) -> str:
     """Return a map with channels of zeros before and after its own."""
-    return _padded(call, node, [(0, 0), (0, 0), (before, after)], "constant", 0.0)
+    return _pad_node(call, node, [(0, 0), (0, 0), (before, after)], "constant", 0.0)
 
 
 def as_view(call: Call, value: Numbers, like: View) -> View:
@@ -216,24 +219,48 @@ def concatenated(call: Call, views: Sequence[View], axis: int) -> View:
     if by_channels is not None:
         return by_channels
     axes: Sequence[int] = triple(order, tuple(shape)) or order
-    are_rows = all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in ordered)
-    are_steps = (
-        len(order) == 2
-        and order[0] == axis
-        and len(ordered) == shape[axis] <= MOST_STEPS
-        and all(nodes.in_textures(view.node) for view in ordered)
-    )
-    if len(order) == 2 and len(shape) == 3 and (are_rows or are_steps):
+    are_steps = _are_steps(call, ordered, order, axis, shape[axis])
+    if len(order) == 2 and len(shape) == 3 and (are_steps or _are_rows(call, ordered)):
         height = other_axes[0]
         axes = (height, *order)  # a row is a map of height 1, as are the steps of a sequence
     sources = [nodes.shaped(view.node, tuple(view.shape[other] for other in axes)) for view in ordered]
     dim = list(axes).index(axis)
-    are_few = len(sources) <= moves.MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
-    is_along_pixels = len(axes) == 3 and dim < 2 and all(map(nodes.in_textures, sources))
-    if is_along_pixels and (are_steps or (len(shape) == 4 and are_few)):
-        maps = moves.concatenated(nodes.new_name("placed"), sources, list(map(nodes.shape, sources)), dim)
-        return fresh(nodes.add(maps), tuple(shape), order)
-    return fresh(_concat_node(call, sources, dim, len(axes)), tuple(shape), order)
+    is_small_batch = len(shape) == 4 and len(sources) <= moves.MOST_JOINED and shape[axis] <= MAX_TEXTURE_SIZE
+    if (are_steps or is_small_batch) and len(axes) == 3 and dim < 2 and all(map(nodes.in_textures, sources)):
+        node = _concatenated_pixels(call, sources, dim)
+    else:
+        node = _concat_node(call, sources, dim, len(axes))
+    return fresh(node, tuple(shape), order)
+
+
+def _are_rows(call: Call, views: Sequence[View]) -> bool:
+    """Return whether each view is a map of height 1."""
+    shapes = [call.nodes.shape(view.node) for view in views]
+    return all(len(shape) == 3 and shape[0] == 1 for shape in shapes)
+
+
+def _are_steps(call: Call, views: Sequence[View], order: Sequence[int], axis: int, length: int) -> bool:
+    """Return whether each view is a vector in textures that becomes one step of a sequence.
+
+    Args:
+        call: the operator.
+        views: the inputs, all in the same order.
+        order: the axes of their nodes.
+        axis: the axis of concatenation.
+        length: size of the result along it.
+    """
+    return (
+        len(order) == 2
+        and order[0] == axis
+        and len(views) == length <= MOST_STEPS
+        and all(call.nodes.in_textures(view.node) for view in views)
+    )
+
+
+def _concatenated_pixels(call: Call, sources: Sequence[str], dim: int) -> str:
+    """Return the map of maps that shaders concatenate along rows (``dim`` 0) or columns (1)."""
+    shapes = [call.nodes.shape(source) for source in sources]
+    return call.nodes.add(moves.concatenated(call.nodes.new_name("placed"), sources, shapes, dim))
 
 
 def _concatenated_channels(call: Call, views: Sequence[View], order: Sequence[int], axis: int) -> View | None:
@@ -261,16 +288,9 @@ def _concat_node(call: Call, sources: Sequence[str], dim: int, rank: int) -> str
 def _pad(call: Call) -> list[View]:
     view = call.view()
     rank = len(view.axes)
-    pads = call.integers(1, "its widths", "pads" if "pads" in call.operator.attributes else "paddings") or []
-    axes = call.integers(3, "axes") if call.has(3) else list(range(rank))
+    widths_by_axis = _pad_widths(call, view)
     value = call.number(2, "a value", "value", 0.0)
     mode = call.attribute("mode", "constant")
-    if len(pads) != 2 * len(axes or []):
-        raise call.refused(f"by {pads} on {view.shape}", "give two widths for each axis")
-    widths_by_axis = {
-        call.axis(axis, rank): (pads[index], pads[index + len(pads) // 2]) for index, axis in enumerate(axes or [])
-    }
-    widths_by_axis = {axis: widths for axis, widths in widths_by_axis.items() if any(widths)}
     if not widths_by_axis:
         return [view]
     if mode == "wrap":
@@ -282,8 +302,19 @@ def _pad(call: Call) -> list[View]:
     if rank in (3, 4) and 0 not in widths_by_axis and view.shape[0] == 1:
         return [_map_padded(call, widths_by_axis, mode, value, map_axes(view) if rank == 4 else None)]
     for axis, widths in widths_by_axis.items():
-        view = _axis_padded(call, view, axis, (widths, mode, value))
+        view = _axis_padded(call, view, axis, widths, mode, value)
     return [view]
+
+
+def _pad_widths(call: Call, view: View) -> dict[int, tuple[int, int]]:
+    """Return (before, after) by axis, for the axes that a Pad changes."""
+    rank = len(view.axes)
+    pads = call.integers(1, "its widths", "pads" if "pads" in call.operator.attributes else "paddings") or []
+    axes = (call.integers(3, "axes") if call.has(3) else list(range(rank))) or []
+    if len(pads) != 2 * len(axes):
+        raise call.refused(f"by {pads} on {view.shape}", "give two widths for each axis")
+    widths_by_axis = {call.axis(axis, rank): widths for axis, widths in zip(axes, zip(pads, pads[len(axes) :]))}
+    return {axis: widths for axis, widths in widths_by_axis.items() if any(widths)}
 
 
 def _map_padded(
@@ -295,27 +326,26 @@ def _map_padded(
     channels = widths_by_axis.get(last, (0, 0))
     zeros = mode == "constant" and not value and min(channels) >= 0 and sum(channels) <= emit.MOST_ZEROS
     widths = [widths_by_axis.get(rows, (0, 0)), widths_by_axis.get(columns, (0, 0)), channels if zeros else (0, 0)]
-    node = _padded(call, node, widths, mode, value)
+    node = _pad_node(call, node, widths, mode, value)
     view = call.mapped(node, 3) if axes is None else of_map(node, call.nodes.shape(node), axes)
     if any(channels) and view.shape[last] == shape[2]:
-        view = _axis_padded(call, view, last, (channels, mode, value))
+        view = _axis_padded(call, view, last, channels, mode, value)
     return view
 
 
-def _padded(call: Call, node: str, widths: Sequence[tuple[int, int]], mode: str, value: float) -> str:
+def _pad_node(call: Call, node: str, widths: Sequence[tuple[int, int]], mode: str, value: float) -> str:
     if not any(map(any, widths)):
         return node
     return call.nodes.add(emit.padded(call.nodes.new_name("padded"), node, call.nodes.shape(node), widths, mode, value))
 
 
-def _axis_padded(call: Call, view: View, axis: int, how: tuple[tuple[int, int], str, float]) -> View:
+def _axis_padded(call: Call, view: View, axis: int, widths: tuple[int, int], mode: str, value: float) -> View:
     """Return a tensor padded along one axis, as a map whose columns are the axis."""
-    (before, after), mode, value = how
     view, dim = placed(call.nodes, view, axis)
     dims = call.nodes.shape(view.node)
     block = call.nodes.shaped(view.node, (math.prod(dims[:dim]), dims[dim], math.prod(dims[dim + 1 :])))
-    padded = _padded(call, block, [(0, 0), (before, after), (0, 0)], mode, value)
-    size = dims[dim] + before + after
+    padded = _pad_node(call, block, [(0, 0), widths, (0, 0)], mode, value)
+    size = dims[dim] + sum(widths)
     node = call.nodes.shaped(padded, (*dims[:dim], size, *dims[dim + 1 :]))
     return resized(view, axis, size, node, math.prod(dims[:dim]))
 
@@ -323,7 +353,7 @@ def _axis_padded(call: Call, view: View, axis: int, how: tuple[tuple[int, int], 
 def _wrapped(call: Call, view: View, axis: int, widths: tuple[int, int]) -> View:
     size = view.shape[axis]
     if min(widths) < 0 or max(widths) > size:
-        raise call.refused(f"wrapping {widths} around {size}", "give no more than there is")
+        raise call.refused(f"wrapping {widths} around {size}", f"pad at most {size} on each side")
     parts = [sliced(call, view, axis, range(size - widths[0], size))] if widths[0] else []
     parts.append(view)
     if widths[1]:
