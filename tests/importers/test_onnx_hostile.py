@@ -150,6 +150,19 @@ def many_sizes(file: File) -> str:
     return file.op("Reshape", [file.constant(np.ones((1, 1))), many], (1,))
 
 
+def huge_kernel(file: File, x: str) -> str:
+    operands = [x, file.constant(np.ones((4, 4, 3, 3)))]
+    return file.op("ConvTranspose", operands, MAP, strides=[2, 2], dilations=[2**23, 2**23])
+
+
+def negative_sparse(file: File) -> str:
+    """Add a constant that would lower the count of bytes."""
+    values = helper.make_tensor("values", TensorProto.FLOAT, [1], [1.0])
+    indices = helper.make_tensor("indices", TensorProto.INT64, [1], [0])
+    sparse = helper.make_sparse_tensor(values, indices, [-(2**40), 1])
+    return file.op("Constant", [], (4,), sparse_value=sparse)
+
+
 def integers_up_to(end: int) -> Callable[[File], str]:
     return lambda file: file.op("Range", [file.constant(number, "int64") for number in (0, end, 1)], (4,))
 
@@ -241,6 +254,8 @@ HARMFUL: dict[str, tuple[Build, str]] = {
         "too large",
     ),
     "many parts": (op("Split", axis=2, num_outputs=2**30), "into 1073741824 parts"),
+    "huge by dilations": (huge_kernel, "a kernel of 16777217x16777217"),
+    "sparse with a negative size": (added(negative_sparse), "a shape of"),
     "many sizes": (added(many_sizes), "16777216 sizes or axes"),
     "huge range": (added(integers_up_to(2**40)), "too large"),
     "huge by tiles": (lambda file, x: file.op("Tile", [x, sizes(file, 1, 1, 2**20, 2**20)], MAP), "damaged"),
@@ -344,14 +359,8 @@ def test_no_onnx_file(tmp_path: Path, content: str) -> None:
 @pytest.mark.exhaustive
 def test_memory_is_bounded(tmp_path: Path) -> None:
     """Files of a few bytes that request huge tensors are refused in a process limited to 1.5 GB."""
-    kinds = (
-        "huge by shape",
-        "huge by broadcast",
-        "huge range",
-        "huge by tiles",
-        "doubled 40 times",
-        "functions that double",
-    )
+    kinds = [fault for fault in HARMFUL if fault.startswith("huge")]
+    kinds += ["many parts", "many sizes", "doubled 40 times", "functions that double"]
     for index, fault in enumerate(kinds):
         (tmp_path / f"{index}.onnx").write_bytes(harmful(fault).SerializeToString())
     script = (

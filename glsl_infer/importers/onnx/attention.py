@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.importers.onnx import types
 from glsl_infer.importers.onnx.call import FARTHEST, Call, Converter, Operand, broadcast
+from glsl_infer.importers.onnx.nodes import MOST_NUMBERS
 from glsl_infer.importers.onnx.products import product
 from glsl_infer.importers.onnx.reductions import probabilities
 from glsl_infer.importers.onnx.slice_concat_pad import as_view, concatenated
@@ -124,6 +125,8 @@ def _where(call: Call, condition: Operand, yes: View, no: float) -> View:
 
 def _visible_by_position(call: Call, rows: int, columns: int, past_length: int) -> NDArray[np.bool_]:
     """Return a mask of the keys visible to each query by position. ``past_length`` keys precede the first query."""
+    if rows * columns > MOST_NUMBERS:
+        raise call.refused(f"{rows} queries and {columns} keys", f"at most {MOST_NUMBERS} pairs are possible")
     ahead = np.arange(columns) - np.arange(rows)[:, None] - past_length
     visible: NDArray[np.bool_] = np.ones_like(ahead, bool)
     if call.attribute("is_causal", 0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from glsl_infer.graph import Shape
 from glsl_infer.importers.core.convolutions import Pair, Transposed, Window, convolved, padded_window, transposed
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.nodes import MOST_NUMBERS
 from glsl_infer.importers.onnx.slice_concat_pad import for_each_map
 from glsl_infer.importers.onnx.view import View, fresh
 
@@ -115,7 +117,7 @@ def transposed_convolution(call: Call) -> list[View]:
     bias = bias_of(call, 2, filters * groups)
     output_size, crop = _sizes(call, shape, window_of(call, (weights.shape[2], weights.shape[3]), shape))
     if strides != (1, 1) and dilations != (1, 1):
-        weights, dilations = _spread(weights, dilations), (1, 1)
+        weights, dilations = _spread(call, weights, dilations), (1, 1)
     parts = []
     for group in range(groups):
         inputs = slice(group * channels, (group + 1) * channels)
@@ -129,9 +131,11 @@ def transposed_convolution(call: Call) -> list[View]:
     return [call.mapped(node, rank, lines=True)]
 
 
-def _spread(weights: Weights, dilations: Pair) -> Weights:
+def _spread(call: Call, weights: Weights, dilations: Pair) -> Weights:
     """Return dilated weights with zeros between the taps."""
     height, width = ((size - 1) * dilation + 1 for size, dilation in zip(weights.shape[2:], dilations))
+    if math.prod(weights.shape[:2]) * height * width > MOST_NUMBERS:
+        raise call.refused(f"dilations of {dilations}, with a kernel of {height}x{width}", "make them smaller")
     dilated = np.zeros((*weights.shape[:2], height, width), np.float32)
     dilated[:, :, :: dilations[0], :: dilations[1]] = weights
     return dilated

@@ -69,6 +69,8 @@ class Stored:
         def read() -> Numbers:
             values, indices = self._read(sparse.values), self._read(sparse.indices).astype(np.int64)
             shape = tuple(int(size) for size in sparse.dims)
+            if any(size < 0 for size in shape):  # two negative sizes have a product above 0, and one reduces the count
+                raise self._damaged(text(sparse.values.name), f"a shape of {shape[:16]}")
             self.count(math.prod(shape) * values.itemsize)
             try:
                 flat = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), shape)
