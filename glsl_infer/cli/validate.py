@@ -144,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
             layer_pictures=args.layer_pictures,
             io_options=model_options.io_options(args),
             context=args.context,
-            beyond=lambda agreement: _failures(args, agreement),
+            is_too_different=lambda agreement: _failures(args, agreement),
             explain=args.report is not None,
             progress=done,
         )

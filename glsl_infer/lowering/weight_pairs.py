@@ -38,10 +38,10 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 TEXELS_PER_CONSTANT = 2
 """Texels of the bias with its scale, of the factor, and of another constant."""
 
-_MIDDLE = 128 * 256
+_WEIGHT_ZERO = 128 * 256
 """Both bytes of a weight of 0."""
 
-_MOST = 127 * 256 + 255
+_WEIGHT_MAX = 127 * 256 + 255
 """Largest integer of a weight."""
 
 _LANES = (slice(0, 2), slice(2, 4))
@@ -72,7 +72,9 @@ class WeightPairs:
     def high_bytes(self) -> NDArray[np.uint8]:
         """High bytes of the weights and three columns of biases, (slices, columns + 3, 4), as in ``WeightBytes``."""
         integers, _, (bias, *_) = self.integers
-        return np.concatenate([(integers + _MIDDLE) >> 8, np.stack(split_int24(bias), axis=1)], axis=1).astype(np.uint8)
+        return np.concatenate([(integers + _WEIGHT_ZERO) >> 8, np.stack(split_int24(bias), axis=1)], axis=1).astype(
+            np.uint8
+        )
 
     def unpack(self) -> Constants:
         """Decode the constants."""
@@ -104,9 +106,9 @@ def of_bytes(weights: WeightBytes, columns: Columns) -> WeightPairs:
 def of_constants(constants: Constants, columns: Columns) -> WeightPairs:
     """Return the nearest texture with 16-bit weights."""
     weights, bias = (array.astype(np.float64) for array in (constants.weights, constants.bias))
-    scales, units = scales_of(weights, bias, len(constants.numbers), _MOST / 256.0)
+    scales, units = scales_of(weights, bias, len(constants.numbers), _WEIGHT_MAX / 256.0)
     steps = scales * float(units[0])
-    integers = np.clip(np.rint(weights / steps[:, None] * 256.0), -_MOST, _MOST).astype(np.int64)
+    integers = np.clip(np.rint(weights / steps[:, None] * 256.0), -_WEIGHT_MAX, _WEIGHT_MAX).astype(np.int64)
     int24s, units = encode_int24s(bias / steps, constants, units)
     return _encode(16, columns, (integers, scales, int24s), units, has_factor=constants.factor is not None)
 
@@ -153,7 +155,7 @@ def _encode(
     weights_of_layer, scales, int24s = integers
     first, second = _column_pairs(columns)
     # Index -1 is a column of 0.
-    padded = np.concatenate([weights_of_layer, np.zeros_like(weights_of_layer[:, :1])], axis=1) + _MIDDLE
+    padded = np.concatenate([weights_of_layer, np.zeros_like(weights_of_layer[:, :1])], axis=1) + _WEIGHT_ZERO
     halves = []
     for lanes in _LANES:
         pairs = np.concatenate([padded[:, first, lanes], padded[:, second, lanes]], axis=2)
@@ -182,7 +184,7 @@ def _decode(bits: int, rows: NDArray[np.uint8], columns: Columns) -> tuple[Integ
     )  # ..., number, texel, byte, channel
     for half, lanes in zip(halves, _LANES):
         texels = half[:, :count].reshape(columns.slices, len(first), bits // 8, 4)
-        pairs = 256 * texels[:, :, 0] + (texels[:, :, 1] if bits == 16 else 0) - _MIDDLE
+        pairs = 256 * texels[:, :, 0] + (texels[:, :, 1] if bits == 16 else 0) - _WEIGHT_ZERO
         weights[:, first, lanes] = pairs[:, :, :2]
         weights[:, second[has_second], lanes] = pairs[:, has_second, 2:]
     constants = np.concatenate([*constant_texels], axis=-1)  # (slices, number, texel, byte, channel of four)

@@ -8,7 +8,7 @@ and scales n = 256 * high + low. Constants of two columns, where only the high b
 
     weight = (n - 32768) * scale          scale = n * units[0]
     bias = (n - 8388608) * units[1]       factor = (n - 8388608) * units[2]
-    number = (n - 8388608) * units[4], the second one's unit is units[5] and so on
+    constant k = (n - 8388608) * units[4 + k]       units[3] = 1 / width
 
 Each output channel has a scale, the smallest multiple of the layer's unit with which 16 bits reach its largest weight.
 Bias and factor have 24 bits, because they can be large compared with the weights.
@@ -23,28 +23,25 @@ from numpy.typing import NDArray
 
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
-_SCALE = 1
-"""Columns of a scale."""
-
-_NUMBER = 2
-"""Columns of another constant."""
+_SCALE_COLUMNS = 1
+_CONSTANT_COLUMNS = 2
 
 MOST_NUMBERS = 4
 """Largest number of per-channel constants: their units are one vec4."""
 
-_MIDDLE = 1 << 15
+_WEIGHT_ZERO = 1 << 15
 """Both bytes of a weight of 0."""
 
-_MOST = (1 << 15) - 1
+_WEIGHT_MAX = (1 << 15) - 1
 """Largest integer of a weight."""
 
-_LONG_MIDDLE = 1 << 23
+_INT24_ZERO = 1 << 23
 """Three bytes of a constant of 0."""
 
-_LONG_MOST = (1 << 23) - 1
+_INT24_MAX = (1 << 23) - 1
 """Largest integer of a constant."""
 
-_MOST_SCALE = (1 << 16) - 1
+_SCALE_MAX = (1 << 16) - 1
 """Largest integer of a scale."""
 
 MOST_SLICES = MAX_TEXTURE_SIZE // 2
@@ -54,7 +51,7 @@ MOST_COLUMNS = 520
 """Largest kernel compiled for VideoCore IV: 1x1 over 128 slices has 512 columns. Over 256 slices it needs too many
 registers."""
 
-_LEAST = 1e-30
+_MIN_MAXIMUM = 1e-30
 """Smallest maximum, so that units are normal floats."""
 
 
@@ -101,25 +98,25 @@ class WeightTexture:
         """Decode the constants."""
         high, low = np.split(self.texels.astype(np.int64), 2)
         units = self.units.astype(np.float64)
-        end = self.columns + _SCALE
+        end = self.columns + _SCALE_COLUMNS
         scales = (256 * high[:, end - 1] + low[:, end - 1]) * units[0]
 
         def number(column: int) -> NDArray[np.int64]:
             integer: NDArray[np.int64] = 65536 * high[:, column] + 256 * low[:, column] + high[:, column + 1]
-            return integer - _LONG_MIDDLE
+            return integer - _INT24_ZERO
 
-        first_number = end + _NUMBER * (1 + self.has_factor)
+        first_number = end + _CONSTANT_COLUMNS * (1 + self.has_factor)
         return Constants(
-            (256 * high[:, : self.columns] + low[:, : self.columns] - _MIDDLE) * scales[:, None],
+            (256 * high[:, : self.columns] + low[:, : self.columns] - _WEIGHT_ZERO) * scales[:, None],
             number(end) * units[1],
-            number(end + _NUMBER) * units[2] if self.has_factor else None,
-            tuple(number(first_number + _NUMBER * k) * units[4 + k] for k in range(numbers_of(self.units))),
+            number(end + _CONSTANT_COLUMNS) * units[2] if self.has_factor else None,
+            tuple(number(first_number + _CONSTANT_COLUMNS * k) * units[4 + k] for k in range(numbers_of(self.units))),
         )
 
 
 def width(columns: int, *, factor: bool, numbers: int = 0) -> int:
     """Return the width of the texture."""
-    return columns + _SCALE + _NUMBER * (1 + factor + numbers)
+    return columns + _SCALE_COLUMNS + _CONSTANT_COLUMNS * (1 + factor + numbers)
 
 
 def no_units(numbers: int) -> NDArray[np.float32]:
@@ -149,14 +146,17 @@ def pack(constants: Constants) -> WeightTexture:
     weights = constants.weights.astype(np.float64)
     largest = np.abs(weights).max(axis=1)
     units = no_units(len(constants.numbers))
-    units[0] = unit_of(largest.max() / _MOST, _MOST_SCALE)
-    scales = np.clip(np.ceil(largest / _MOST / float(units[0])), 1, _MOST_SCALE).astype(np.int64)
-    columns = [*np.moveaxis(_rounded(weights / (scales * float(units[0]))[:, None], _MOST) + _MIDDLE, 1, 0), scales]
+    units[0] = unit_of(largest.max() / _WEIGHT_MAX, _SCALE_MAX)
+    scales = np.clip(np.ceil(largest / _WEIGHT_MAX / float(units[0])), 1, _SCALE_MAX).astype(np.int64)
+    columns = [
+        *np.moveaxis(_rounded(weights / (scales * float(units[0]))[:, None], _WEIGHT_MAX) + _WEIGHT_ZERO, 1, 0),
+        scales,
+    ]
     long_numbers = [(1, constants.bias), (2, constants.factor), *enumerate(constants.numbers, 4)]
     for unit_index, rows in long_numbers:
         if rows is not None:
-            units[unit_index] = unit_of(np.abs(rows).max(), _LONG_MOST)
-            integers = _rounded(rows.astype(np.float64) / float(units[unit_index]), _LONG_MOST) + _LONG_MIDDLE
+            units[unit_index] = unit_of(np.abs(rows).max(), _INT24_MAX)
+            integers = _rounded(rows.astype(np.float64) / float(units[unit_index]), _INT24_MAX) + _INT24_ZERO
             columns += [integers >> 8, (integers & 255) << 8]
     encoded = np.stack(columns, axis=1)
     units[3] = 1.0 / encoded.shape[1]
@@ -179,7 +179,7 @@ def read(texels: bytes, units: bytes, slices: int, columns: int) -> WeightTextur
 
 def unit_of(largest: float, count: int) -> np.float32:
     """Return the smallest float32 with which ``count`` units reach at least ``largest``."""
-    unit: np.float32 = np.nextafter(np.float32(max(largest, _LEAST) / count), np.float32(np.inf))
+    unit: np.float32 = np.nextafter(np.float32(max(largest, _MIN_MAXIMUM) / count), np.float32(np.inf))
     return unit
 
 

@@ -47,7 +47,10 @@ OPERATORS: Mapping[str, Callable[[Call], Sequence[Operand]]] = {
 }
 """Converters of ONNX's own operators, by type."""
 
-ONNX_RUNTIME_OPERATORS: Mapping[str, Converter] = {**quantized.OF_MICROSOFT, **products.OF_MICROSOFT}
+ONNX_RUNTIME_OPERATORS: Mapping[str, Converter] = {
+    **quantized.ONNX_RUNTIME_OPERATORS,
+    **products.ONNX_RUNTIME_OPERATORS,
+}
 """Converters of the operators of ONNX Runtime's domain that ``contrib`` does not rewrite."""
 
 _BY_DOMAIN: Mapping[str, Mapping[str, Callable[[Call], Sequence[Operand]]]] = {

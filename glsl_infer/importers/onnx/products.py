@@ -256,4 +256,4 @@ def _fused_matmul(call: Call) -> list[View]:
     return [_scaled(call, result, float(call.attribute("alpha", 1.0)))]
 
 
-OF_MICROSOFT: Mapping[str, Converter] = {"FusedMatMul": _fused_matmul, "TransposeMatMul": _fused_matmul}
+ONNX_RUNTIME_OPERATORS: Mapping[str, Converter] = {"FusedMatMul": _fused_matmul, "TransposeMatMul": _fused_matmul}

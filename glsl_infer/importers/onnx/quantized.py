@@ -126,7 +126,7 @@ CONVERTERS: dict[str, Converter] = {
     "QuantizeLinear": _same,
 }
 
-OF_MICROSOFT: Mapping[str, Converter] = {
+ONNX_RUNTIME_OPERATORS: Mapping[str, Converter] = {
     "QGemm": _gemm,
     "QLinearAdd": _binary("add"),
     "QLinearAveragePool": _pool,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from numpy.typing import NDArray
 from glsl_infer import importers, ops
 from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.manifest import NUMBERS, PICTURE, Output
-from glsl_infer.bundle.network import Layer
+from glsl_infer.bundle.network import Layer, NetworkOutput
 from glsl_infer.cpu import custom
 from glsl_infer.errors import InputError
 from glsl_infer.gl import constants as GL
-from glsl_infer.graph import Node
+from glsl_infer.graph import GraphOutput, Node
 from glsl_infer.graph.host_steps import ARGMAX, softmax
 from glsl_infer.importers import own_modules
 from glsl_infer.importers.core.io_options import IoOptions
@@ -53,7 +54,7 @@ def compare(
     layer_pictures: int = 4,
     io_options: IoOptions | None = None,
     context: str = "auto",
-    beyond: Callable[[Mapping[str, Any]], object] = lambda _: False,
+    is_too_different: Callable[[Mapping[str, Any]], object] = lambda _: False,
     explain: bool = False,
     progress: CountCallback = lambda _: None,
 ) -> dict[str, Any]:
@@ -67,14 +68,14 @@ def compare(
         layer_pictures: number of samples, from the first on, to compare layer by layer.
         io_options: ranges, shapes and constants of inputs, as at the export.
         context: method of creating a context.
-        beyond: called with the result; returns whether the difference is too large. If so, the exact reference computes
-            the first samples too, and the self-check runs (``verdict``).
+        is_too_different: called with the result; returns whether the difference is too large. If so, the exact
+            reference computes the first samples too, and the self-check runs (``verdict``).
         explain: whether to find the layer with the largest loss in any case.
         progress: called with 1 after every sample, ``steps`` times.
 
     Returns:
-        - ``pictures``: number of samples; ``framework``: its name; ``beside``: its name and version; ``driver``: a
-          description.
+        - ``pictures``: number of samples; ``framework``: the framework's name; ``beside``: the same with its version;
+          ``driver``: a description.
         - ``outputs``: for each, ``name`` and ``Agreement.as_json``; ``softmax``, whether probabilities (of each pixel
           for a map) were compared instead of logits; ``top1``, ``margin`` and ``margin_share`` of a vector; ``same``,
           the share of equal values, of a mask of classes.
@@ -95,31 +96,34 @@ def compare(
     ranges = stored_ranges(bundle)
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)
-        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, io_options, progress)
+        comparison = _Comparison(bundle, samples, layers, layer_pictures, io_options)
+        model_run = _in_framework(model, comparison, folder, progress)
         expected = {
             output.name: _in_shape(model, bundle, output, np.load(folder / outputs_file(index)))
             for index, output in enumerate(bundle.manifest.outputs)
         }
-        by_layer = {layer: Agreement() for layer in about["layers"]}
-        counts = {layer: ClippedCount(ranges.get(layer)) for layer in about["layers"]}
+        by_layer = {layer: Agreement() for layer in model_run["layers"]}
+        counts = {layer: ClippedCount(ranges.get(layer)) for layer in model_run["layers"]}
         with Session(bundle, context=context) as session:
             for index in range(layer_pictures):
                 _add_layers(session, samples[index], folder, index, by_layer, counts)
                 progress(1)
-            by_output, first_results = _compare_outputs(session, samples, expected, about["softmax"], progress)
+            by_output, first_results = _compare_outputs(session, samples, expected, model_run["softmax"], progress)
             agreement: dict[str, Any] = {
                 "pictures": len(samples),
                 "framework": _framework(model)[0],
-                "beside": about["beside"],
+                "beside": model_run["beside"],
                 "driver": _driver_text(session),
-                "outputs": [_output_entry(output, by_output[output.name], about) for output in bundle.manifest.outputs],
-                **_layer_entries(bundle, layers, about, by_layer, counts),
+                "outputs": [
+                    _output_entry(output, by_output[output.name], model_run) for output in bundle.manifest.outputs
+                ],
+                **_layer_entries(bundle, layers, model_run, by_layer, counts),
             }
-            too_far = bool(beyond(agreement))
+            too_far = bool(is_too_different(agreement))
             if too_far or explain:
                 agreement["loses_most"] = verdict.lost(bundle, samples)
             if too_far:
-                verdicts = _verdicts(bundle, samples, first_results, expected, about["softmax"])
+                verdicts = _verdicts(bundle, samples, first_results, expected, model_run["softmax"])
                 agreement["judged"], agreement["wrong"] = len(first_results), selfcheck.check(session).wrong
                 agreement["outputs"] = [{**output, **verdicts[output["name"]]} for output in agreement["outputs"]]
     return agreement
@@ -134,6 +138,11 @@ def _compared_layers(bundle: Bundle) -> list[Layer | Node]:
         for layer, operator in zip(layers, operators)
         if not operator.is_input and not isinstance(operator, (ViewOperator, Upload))
     ]
+
+
+def _described_outputs(bundle: Bundle) -> Sequence[GraphOutput | NetworkOutput]:
+    """Return the outputs of a bundle, of one part or several."""
+    return bundle.graph.outputs if len(bundle.parts) > 1 else bundle.network.outputs
 
 
 def _compare_outputs(
@@ -182,10 +191,10 @@ def _verdicts(
         expected: the model's values of each output, with the samples as the first axis.
         is_softmax: whether the model's output is a softmax, which the bundle leaves out.
     """
-    judge = verdict.Verdict(bundle, [name for name, softmaxed in is_softmax.items() if softmaxed])
+    verdict_builder = verdict.Verdict(bundle, [name for name, softmaxed in is_softmax.items() if softmaxed])
     for index, results in enumerate(first_results):
-        judge.add(samples[index], results, {name: values[index] for name, values in expected.items()})
-    return judge.as_json()
+        verdict_builder.add(samples[index], results, {name: values[index] for name, values in expected.items()})
+    return verdict_builder.as_json()
 
 
 def _driver_text(session: Session) -> str:
@@ -193,29 +202,28 @@ def _driver_text(session: Session) -> str:
     return f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
 
 
-def _output_entry(output: Output, agreement: Agreement, about: Mapping[str, Any]) -> dict[str, Any]:
+def _output_entry(output: Output, agreement: Agreement, model_run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entry of an output in the result of ``compare``."""
-    is_softmax = about["softmax"].get(output.name, False)
+    is_softmax = model_run["softmax"].get(output.name, False)
     return {"name": output.name, "softmax": is_softmax, **agreement.as_json(), **_shares(output, agreement)}
 
 
 def _layer_entries(
     bundle: Bundle,
     layers: Sequence[Layer | Node],
-    about: Mapping[str, Any],
+    model_run: Mapping[str, Any],
     by_layer: Mapping[str, Agreement],
     counts: Mapping[str, ClippedCount],
 ) -> dict[str, Any]:
     """Return ``layers`` and ``not_compared`` of the result of ``compare``."""
     compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
-    described = bundle.graph.outputs if len(bundle.parts) > 1 else bundle.network.outputs
-    outputs = {name for output in described for name in output.layers}
+    outputs = {name for output in _described_outputs(bundle) for name in output.layers}
     return {
         "layers": [
             {
                 "layer": layer.name,
                 "op": layer.op,
-                "computes": about["computes"][layer.name],
+                "computes": model_run["computes"][layer.name],
                 **by_layer[layer.name].as_json(),
                 **counts[layer.name].as_json(),
             }
@@ -225,34 +233,44 @@ def _layer_entries(
     }
 
 
-def _in_framework(
-    model: Path,
-    bundle: Bundle,
-    samples: Sequence[Mapping[str, NDArray[Any]]],
-    folder: Path,
-    layers: Sequence[Layer | Node],
-    layer_pictures: int,
-    io_options: IoOptions,
-    progress: CountCallback,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Comparison:
+    """Subject of a comparison with a model.
+
+    Attributes:
+        bundle: the exported model.
+        samples: the inputs.
+        layers: layers of the bundle to compare.
+        layer_pictures: number of samples to compare layer by layer.
+        io_options: ranges, shapes and constants of inputs, as at the export.
+    """
+
+    bundle: Bundle
+    samples: Sequence[Mapping[str, NDArray[Any]]]
+    layers: Sequence[Layer | Node]
+    layer_pictures: int
+    io_options: IoOptions
+
+
+def _in_framework(model: Path, comparison: _Comparison, folder: Path, progress: CountCallback) -> dict[str, Any]:
     """Run the model in a separate process, which writes its outputs into the folder; return their description."""
     files = {}
-    for index, model_input in enumerate(bundle.manifest.inputs):
+    for index, model_input in enumerate(comparison.bundle.manifest.inputs):
         files[model_input.name] = str(folder / f"input-{index}.npy")
-        np.save(files[model_input.name], np.stack([sample[model_input.name] for sample in samples]))
+        np.save(files[model_input.name], np.stack([sample[model_input.name] for sample in comparison.samples]))
     job = {
-        **_job(bundle, layers, io_options),
+        **_job(comparison.bundle, comparison.layers, comparison.io_options),
         "inputs": files,
-        "count": len(samples),
-        "layer_pictures": layer_pictures,
+        "count": len(comparison.samples),
+        "layer_pictures": comparison.layer_pictures,
         "out": str(folder),
     }
     framework, module = _framework(model)
     job["model"] = str(importers.plain_file(model, folder))
-    about = _run(framework, module, job, folder, progress)
-    if "refused" not in about:
-        return about
-    job["model"] = str(importers.converted_file(model, folder, str(about["refused"])))
+    model_run = _run(framework, module, job, folder, progress)
+    if "refused" not in model_run:
+        return model_run
+    job["model"] = str(importers.converted_file(model, folder, str(model_run["refused"])))
     return _run(*_FRAMEWORKS["tflite"], job, folder, progress)
 
 
@@ -269,7 +287,7 @@ def _job(bundle: Bundle, layers: Sequence[Layer | Node], io_options: IoOptions) 
         "layers": [layer.name for layer in layers],
         "outputs": [
             {"name": output.name, "layers": list(output.layers), "steps": len(output.steps)}
-            for output in (bundle.graph.outputs if len(bundle.parts) > 1 else bundle.network.outputs)
+            for output in _described_outputs(bundle)
         ],
         "operators": custom.loaded(),
         "imports": own_modules.remembered(),
@@ -287,8 +305,8 @@ def _run(
         for _ in process.lines():
             progress(1)
         process.finish()
-    about: dict[str, Any] = json.loads((folder / ABOUT).read_text("utf-8"))
-    return about
+    model_run: dict[str, Any] = json.loads((folder / ABOUT).read_text("utf-8"))
+    return model_run
 
 
 def _framework(model: Path) -> tuple[str, str]:
