@@ -173,9 +173,8 @@ def device(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Jvm:
 
 def test_java_and_python_detect_the_same_driver_properties(device: Jvm) -> None:
     facts = device.json("facts", *RENDERERS)
-    context = Context()
-    assert facts["threshold"] == context.store_threshold
-    context.close()
+    with Context() as context:
+        assert facts["threshold"] == context.store_threshold
     assert facts["late"] == [wants_ordered_fetches(name) for name in RENDERERS]
     assert facts["rolled"] == [is_llvmpipe(name) for name in RENDERERS]
     assert set(facts["late"]) == set(facts["rolled"]) == {True, False}, "RENDERERS has no driver of a kind"
@@ -184,15 +183,16 @@ def test_java_and_python_detect_the_same_driver_properties(device: Jvm) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("lines", [("ROUND_STORES",), ("LATE_FETCH",), ("ROUND_STORES", "LATE_FETCH")])
 def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path, lines: tuple[str, ...]) -> None:
-    context = Context()
-    driver_of(context).__dict__["rounds_stores"] = "ROUND_STORES" in lines
-    driver_of(context).__dict__["ordered_fetches"] = "LATE_FETCH" in lines
-    driver_of(context).__dict__["nearest_sums"] = False  # Java's runner only writes LATE_FETCH
     size = bundles.read(SMALL).manifest.input.size
     pixels = np.random.default_rng(8).integers(0, 256, (size, size, 3), np.uint8)
-    with Session(SMALL, context=context) as session:
-        expected = session.run(pixels).astype("<f4").tobytes()
-    context.close()
+    with Context() as context:
+        vars(driver_of(context)).update(
+            rounds_stores="ROUND_STORES" in lines,
+            ordered_fetches="LATE_FETCH" in lines,
+            nearest_sums=False,  # Java's runner only writes LATE_FETCH
+        )
+        with Session(SMALL, context=context) as session:
+            expected = session.run(pixels).astype("<f4").tobytes()
     (tmp_path / "picture").write_bytes(pixels.tobytes())
     device.json("told", ",".join(lines), SMALL, tmp_path / "picture", tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == expected

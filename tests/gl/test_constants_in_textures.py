@@ -230,7 +230,8 @@ def test_random_shapes(context: Context, seed: int, bits: int) -> None:
     filters = len(graph.by_name["wide"].weights["bias"])
     slices = -(-filters // 4)
     several = bits == 16 and seed % 4 > 1  # their activations have their own constants
-    assert draws(bundle) in ([slices], [slices] * 2, [2 * slices]) or several
+    if not several:
+        assert draws(bundle) in ([slices], [slices] * 2, [2 * slices])
     assert error_of_sum(bundle, context) <= TOLERANCE
     read = bundle.graph.by_name["wide"].weights
     bias = graph.by_name["wide"].weights["bias"]

@@ -11,7 +11,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl import context as contexts
 from glsl_infer.gl import rounding
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.limits import describe, driver_limits, require
+from glsl_infer.gl.limits import NAMES, describe, driver_limits, require
 from glsl_infer.runtime.drivers import driver_of, is_llvmpipe, is_nvidia
 
 pytestmark = pytest.mark.drivers
@@ -141,5 +141,5 @@ def test_limits_are_compared_and_named(context: Context) -> None:
     require(offered, context.gl)
     for field, limit in offered.items():
         larger = {**offered, field: limit + 1}
-        with pytest.raises(LimitError, match=f"is {limit}, the model needs {limit + 1}"):
+        with pytest.raises(LimitError, match=f"{NAMES[field][1]} is {limit}, the model needs {limit + 1}"):
             require(larger, context.gl)

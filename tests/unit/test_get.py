@@ -140,7 +140,7 @@ def test_a_wrong_catalogue_names_file_and_key(tmp_path: Path) -> None:
     data = json.loads(catalogue.FILE.read_text("utf-8"))
     data["models"][1]["sha256"] = "12"
     (tmp_path / "catalogue.json").write_text(json.dumps(data))
-    with pytest.raises(InputError, match=r"models\[1\]: 'sha256'"):
+    with pytest.raises(InputError, match=r"catalogue\.json: models\[1\]: 'sha256'"):
         catalogue.read(tmp_path / "catalogue.json")
 
 

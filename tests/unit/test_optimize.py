@@ -148,7 +148,9 @@ def test_a_convolution_that_is_the_output_keeps_its_name_and_value() -> None:
     rng = np.random.default_rng(0)
     nodes = (input_node(5), conv_node(rng, "conv", ("image",), 3, 4, activation="linear"))
     graph = Graph("g", (*nodes, Node("act", "activation", ("conv",), {"function": PLS})), "conv")
-    assert optimize.optimize(graph).by_name["conv"].attrs["activation"] == "linear"
+    optimized = optimize.optimize(graph)
+    assert optimized.output == "conv"
+    assert optimized.by_name["conv"].attrs["activation"] == "linear"
 
 
 def test_a_residual_keeps_the_sum_s_own_activation() -> None:

@@ -43,8 +43,9 @@ def blank(browser: Browser, site: Site) -> Iterator[Page]:
     page = browser.page(f"{site.address}/blank.html")
     page.evaluate("import('/glsl-infer.js').then((lib) => { globalThis.lib = lib; })")
     yield page
-    assert page.errors == []
+    errors = page.errors
     page.close()
+    assert errors == []
 
 
 @pytest.fixture(scope="session")

@@ -22,9 +22,11 @@ def opened(browser: Browser, site: Site, *, height: int, query: str = "") -> Ite
     page.resize(1200, height)
     page.go(f"{site.address}/index.html{query}")
     page.wait_for("!document.getElementById('camera').disabled")
-    yield page
-    assert page.errors == []
-    page.close()
+    try:
+        yield page
+        assert page.errors == []
+    finally:
+        page.close()
 
 
 def status(page: Page) -> str:

@@ -133,8 +133,9 @@ def page(browser: Browser, site: Site) -> Iterator[Page]:
         globalThis.model = await lib.GlslInfer.load("/models/trashnet-x22-129.glslnn");
     })()""")
     yield page
-    assert page.errors == []
+    errors = page.errors
     page.close()
+    assert errors == []
 
 
 def noise(width: int, height: int, channels: int = 3) -> Image.Image:

@@ -71,8 +71,9 @@ def blank(browser: Browser, served: Site) -> Iterator[Page]:
     page = browser.page(f"{served.address}/blank.html")
     page.evaluate(LOAD)
     yield page
-    assert page.errors == []
+    errors = page.errors
     page.close()
+    assert errors == []
 
 
 def png_of(pixels: np.ndarray | Path) -> str:
