@@ -17,8 +17,8 @@ from glsl_infer.compiler.optimize import optimize
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.elementwise import DRAWN
+from glsl_infer.ops.norm_rules import KINDS
 from glsl_infer.ops.vector_affine import affine_node
-from glsl_infer.ops.vector_norm import KINDS
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import FixedPoint
 from glsl_infer.runtime.session import Session
