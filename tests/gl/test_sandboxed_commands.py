@@ -75,8 +75,8 @@ def modes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[sandbox_mode.
             cli.main(list(arguments))
         return {"failed": f"in less than {seconds} s"}
 
-    def in_framework(_: object, bundle: object, samples: list[Any], folder: Path, *__: object) -> dict[str, Any]:
-        np.save(folder / compare.outputs_file(0), np.zeros((len(samples), 3), np.float32))
+    def in_framework(_: object, comparison: Any, folder: Path, *__: object) -> dict[str, Any]:
+        np.save(folder / compare.outputs_file(0), np.zeros((len(comparison.samples), 3), np.float32))
         return {"layers": [], "softmax": {}}
 
     monkeypatch.setattr(isolation, "run_sandboxed", run_sandboxed)
