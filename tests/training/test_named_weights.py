@@ -218,7 +218,7 @@ def weights():
     rng = np.random.default_rng(4)
     network, values = efficientnet_lite(0, 32, imagenet.CLASSES), {}
     for layer in network.layers:
-        source = imagenet._source(layer.name) if layer.weights else ""
+        source = imagenet._pytorch_name(layer.name) if layer.weights else ""
         if layer.name.endswith("-bn"):
             for suffix in ("weight", "bias", "running_mean", "running_var"):
                 values[f"{source}.{suffix}"] = rng.uniform(0.5, 1.5, layer.gamma.shape).astype(np.float32)
