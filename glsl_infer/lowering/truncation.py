@@ -188,10 +188,11 @@ class _Fourth:
         bits = simulated_sums.last_bits(self.sums - np.float32(lower))
         bits *= self.changed
         losses = _losses(bits.sum(axis=1), self.product_bits)
-        mean = (losses * self.shares).sum(axis=0)
+        mean: Floats = (losses * self.shares).sum(axis=0)
         with np.errstate(over="ignore"):  # sums before an exponential can be huge; they are not corrected
-            squares = (losses - mean) ** 2 + np.square(bits, out=bits).sum(axis=1) / 12.0
-        return mean, (squares * self.shares).sum(axis=0)
+            squares: Floats = (losses - mean) ** 2 + np.square(bits, out=bits).sum(axis=1) / 12.0
+        variance: Floats = (squares * self.shares).sum(axis=0)
+        return mean, variance
 
 
 def _losses(sum_bits: Floats, product_bits: Floats) -> Floats:
