@@ -190,7 +190,8 @@ class _Fourth:
         losses = _losses(bits.sum(axis=1), self.product_bits)
         mean: Floats = (losses * self.shares).sum(axis=0)
         with np.errstate(over="ignore"):  # sums before an exponential can be huge; they are not corrected
-            squares: Floats = (losses - mean) ** 2 + np.square(bits, out=bits).sum(axis=1) / 12.0
+            bits *= bits
+            squares: Floats = (losses - mean) ** 2 + bits.sum(axis=1) / np.float32(12.0)
         variance: Floats = (squares * self.shares).sum(axis=0)
         return mean, variance
 
