@@ -299,7 +299,7 @@ class Allocation:
         """Add the textures of a placement, or the shared textures that replace them; return the view of each tile.
 
         Raises:
-            ModelError: there is no placement, because the tiles fit no texture.
+            ModelError: ``placed`` is None, because the tiles do not fit into a texture.
         """
         if placed is None:
             height, width, channels = self.shapes[node.name]

@@ -19,7 +19,7 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE, slices_of
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.lowering.builder import Builder
-    from glsl_infer.program.layout import Value
+    from glsl_infer.program.layout import FixedPoint, Value
 
 PAIRS = BLOCK // 2
 
@@ -89,24 +89,7 @@ class DenseAtOnce(Operator):
                 "INVERSE_SCALE": 1.0 / target.scale,
             },
         )
-        texels = target.size[0]
-        texels_per_draw = 1 if codegen.uniforms(macros, 0) else texels
-        for first in range(0, texels, texels_per_draw):
-            build.draw(
-                DrawCall(
-                    node,
-                    fragment,
-                    target.texture,
-                    samplers=[("source", source.texture), ("kernel", kernel)],
-                    sources=[Source(0, 0.0, 0.0), Source(1, 2.0, 0.0)],
-                    quads=[Quad(first, 0, texels_per_draw, 1, ((0, 0), (2 * first, 0)))],
-                    uniforms={
-                        "source_texel": build.texel(source.texture),
-                        "kernel_texel": build.texel(kernel),
-                        **codegen.uniforms(macros, first),
-                    },
-                )
-            )
+        draw_pairs(node, build, fragment, target, macros, {"source": source.texture, "kernel": kernel})
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
@@ -120,6 +103,47 @@ class DenseAtOnce(Operator):
             "row_scale": (integers[-2] * node.attrs["row_unit"]).astype(np.float32),
             "bias": (integers[-1] / 256.0 * node.attrs["bias_scale"]).astype(np.float32),
         }
+
+
+def draw_pairs(
+    node: Node,
+    build: Builder,
+    fragment: str,
+    target: FixedPoint,
+    macros: Mapping[str, NDArray[np.float32]],
+    textures: Mapping[str, str],
+    constants: Sequence[int] = (),
+) -> None:
+    """Draw one quad, or one for each pair of rows if the activation has parameters for each row.
+
+    Args:
+        node: the layer.
+        build: the builder.
+        fragment: text of the shader.
+        target: the vector.
+        macros: constants of the activation, a row for each pair.
+        textures: names of the textures ``source`` and ``kernel``, by sampler. A row has one column of the kernel.
+        constants: columns of the kernel that all rows read, each by a coordinate of its own.
+    """
+    texels = target.size[0]
+    texels_per_draw = 1 if codegen.uniforms(macros, 0) else texels
+    for first in range(0, texels, texels_per_draw):
+        origins = ((0, 0), (2 * first, 0), *((column, 0) for column in constants))
+        build.draw(
+            DrawCall(
+                node,
+                fragment,
+                target.texture,
+                samplers=[*textures.items()],
+                sources=[Source(0, 0.0, 0.0), Source(1, 2.0, 0.0), *[Source(1, 0.0, 0.0)] * len(constants)],
+                quads=[Quad(first, 0, texels_per_draw, 1, origins)],
+                uniforms={
+                    "source_texel": build.texel(textures["source"]),
+                    "kernel_texel": build.texel(textures["kernel"]),
+                    **codegen.uniforms(macros, first),
+                },
+            )
+        )
 
 
 def _encoded(node: Node, blocks: int, width: int) -> NDArray[np.uint8]:

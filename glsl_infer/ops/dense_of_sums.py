@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from glsl_infer.errors import ModelError
 from glsl_infer.graph.activations import Activation, activation
 from glsl_infer.lowering import codegen, fold
-from glsl_infer.lowering.bindings import DrawCall
+from glsl_infer.ops.dense_at_once import draw_pairs
 from glsl_infer.ops.operator import Bounds, Operator
-from glsl_infer.program import Quad, Source, quantize
+from glsl_infer.program import quantize
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, slices_of
 
 if TYPE_CHECKING:
@@ -112,24 +112,8 @@ class DenseOfSums(Operator):
                 "INVERSE_SCALE": 1.0 / target.scale,
             },
         )
-        count = target.size[0]
-        separate_draws = bool(codegen.uniforms(macros, 0))
-        for first, texels_of_draw in [(texel, 1) for texel in range(count)] if separate_draws else [(0, count)]:
-            build.draw(
-                DrawCall(
-                    node,
-                    fragment,
-                    target.texture,
-                    samplers=[("source", source.texture), ("kernel", kernel)],
-                    sources=[Source(0, 0.0, 0.0), Source(1, 2.0, 0.0), Source(1, 0.0, 0.0)],
-                    quads=[Quad(first, 0, texels_of_draw, 1, ((0, 0), (2 * first, 0), (width - 2, 0)))],
-                    uniforms={
-                        "source_texel": build.texel(source.texture),
-                        "kernel_texel": build.texel(kernel),
-                        **codegen.uniforms(macros, first),
-                    },
-                )
-            )
+        textures = {"source": source.texture, "kernel": kernel}
+        draw_pairs(node, build, fragment, target, macros, textures, constants=[width - 2])
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]

@@ -46,7 +46,7 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
 
 
 def _facts(agreement: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return names and values of the upper table: what was compared, and the errors of each output."""
+    """Return names and values of the upper table: the subject of the comparison, and the errors of each output."""
     facts = [
         ("images", f"{agreement['pictures']}"),
         (agreement["framework"], agreement["beside"]),
